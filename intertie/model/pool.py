@@ -1,0 +1,92 @@
+"""What a node has, what a region tells of its pool, and shapes of demand."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """One accelerator of a node."""
+
+    index: int
+    uuid: str
+    vendor: str
+    model: str
+    architecture: str = ""
+    memory: int = 0
+    numa: int = -1
+    healthy: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeCapability:
+    """What a node is and has, as its probes found it. Sizes in bytes, `cpu` in thousandths.
+
+    `software` maps a package (`python`, `cuda`, `driver`) to a version; `found` says how each value was
+    found or why it is missing.
+    """
+
+    cpu: int
+    memory: int
+    disk: int
+    architecture: str
+    devices: tuple[Device, ...] = ()
+    software: Mapping[str, str] = field(default_factory=dict)
+    numa_nodes: int = 1
+    kernel: str = ""
+    hostname: str = ""
+    isolation: str = ""
+    found: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """The resources that one unit of a task takes on one node: what offers and placement count in."""
+
+    cpu: int
+    memory: int
+    disk: int
+    devices: int = 0
+    device_memory: int = 0
+    device_models: tuple[str, ...] = ()
+    device_vendors: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
+    software: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeClass:
+    """Nodes of a region that are alike: how many, what the largest has, and the free blocks.
+
+    `free_blocks` counts nodes by whole free devices: {1: 3, 8: 1} = three nodes with one, one with 8.
+    """
+
+    architecture: str
+    vendor: str = ""
+    model: str = ""
+    nodes: int = 0
+    max_cpu: int = 0
+    max_memory: int = 0
+    max_disk: int = 0
+    max_devices: int = 0
+    device_memory: int = 0
+    free_cpu: int = 0
+    free_memory: int = 0
+    free_blocks: Mapping[int, int] = field(default_factory=dict)
+    software: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What a region advertises. `revision` grows within an `incarnation`."""
+
+    region: str
+    incarnation: str
+    revision: int
+    jurisdiction: str
+    classes: tuple[NodeClass, ...] = ()
+    queued: int = 0
+    running: int = 0
+    health: float = 1.0
+    accepting: bool = True
+    policy_sha256: str = ""
