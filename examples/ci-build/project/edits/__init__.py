@@ -1,0 +1,1 @@
+"""Edit distance between two strings, and the edits themselves."""
