@@ -1,0 +1,1 @@
+"""What an agent decides, as pure code: runs, fences, samples."""

@@ -1,0 +1,1 @@
+"""What the agent serves locally: health and metrics. It accepts no task from here."""

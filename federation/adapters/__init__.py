@@ -1,0 +1,1 @@
+"""The federation's way to the world: store, etcd, region links, blobs."""

@@ -1,0 +1,1 @@
+"""What a federation replica decides, as pure code: routing, epochs, grants, leases."""

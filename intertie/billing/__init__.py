@@ -1,0 +1,1 @@
+"""Prices, statements and budgets: pure rules, decimal arithmetic only."""

@@ -1,0 +1,1 @@
+"""Where a task and its data may be: pure rules over jurisdiction paths."""

@@ -1,0 +1,1 @@
+"""The asynchronous client and its thin synchronous facade."""

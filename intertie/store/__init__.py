@@ -1,0 +1,1 @@
+"""Implementations of the Store port (memory, SQL) and the etcd client."""

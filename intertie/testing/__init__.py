@@ -1,0 +1,1 @@
+"""Public test support: fake clocks, faulty stores, loopback links, builders, waiting."""

@@ -1,0 +1,1 @@
+"""grpc.aio servers and channels: mTLS, identity, deadlines, errors, metrics."""

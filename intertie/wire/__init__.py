@@ -1,0 +1,1 @@
+"""Protobuf to model and back, one module per area, validation that names the field."""

@@ -1,0 +1,1 @@
+"""The region's way to the world: store, etcd, the federation link, blobs."""

@@ -1,0 +1,1 @@
+"""What a regional scheduler decides, as pure code: queue, placement, lending, runs."""

@@ -1,0 +1,1 @@
+"""The region's gRPC services, for its operator and its agents."""
