@@ -1,0 +1,1 @@
+"""Generated protobuf stubs: intertie.api.etcd.v3."""
