@@ -7,6 +7,7 @@ only runs them: the static ones two at a time, then the tests, which use both pr
 import argparse
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -77,6 +78,9 @@ def run_all(checks: Iterable[Check]) -> list[Result]:
 def run_one(check: Check) -> Result:
     """Run one check to its end, or to its time limit; its output is kept in `.tools/logs/`."""
     started = time.perf_counter()
+    if check.empties:
+        shutil.rmtree(check.empties, ignore_errors=True)
+        check.empties.mkdir(parents=True)
     environment = {**os.environ, **check.environment, "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"}
     with subprocess.Popen(
         check.command,

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tools.environment import ROOT, VENV
 
@@ -14,7 +15,8 @@ class Check:
     """One command whose exit status is the verdict.
 
     `fast` checks make up `make lint`. Checks `beside_others` run two at a time; the rest run alone,
-    afterwards, in order. `counts_tests` means that the command is pytest and its tests are counted.
+    afterwards, in order. `counts_tests` means that the command is pytest and its tests are counted;
+    a check that `may_be_empty` may find no test. The folder `empties` is emptied before it runs.
     """
 
     name: str
@@ -24,6 +26,7 @@ class Check:
     beside_others: bool = True
     counts_tests: bool = False
     may_be_empty: bool = False
+    empties: Path | None = None
     limit_s: int = 300
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -68,6 +71,7 @@ CHECKS = (
         fast=False,
         beside_others=False,
         counts_tests=True,
+        empties=COVERAGE_DATA.parent,
         limit_s=900,
         environment=_MEASURED,
     ),

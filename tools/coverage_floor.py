@@ -1,7 +1,7 @@
 """Hold each package to its floor of branch coverage.
 
 Reads the data of the test checks and the floors in `[tool.intertie.coverage]` of pyproject.toml:
-package -> percent. A floor is raised as coverage grows and lowered only with a reason in the commit.
+package -> percent. A floor rises as coverage grows, and falls only with a reason in the commit.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Generate the Python stubs from `proto/`, or with `--check` say whether the committed ones differ.
 
 A proto's path is its Python path: `proto/intertie/api/x/v1/y.proto` becomes
-`intertie/api/x/v1/y_pb2.py`. Files of Google come from installed packages and are never copied here.
+`intertie/api/x/v1/y_pb2.py`. Google's files come from installed packages and are not copied here.
 """
 
 import argparse
