@@ -5,7 +5,7 @@ Implementations: `intertie.clock`, `intertie.store`, and the fakes in `intertie.
 at least two and one contract suite in `tests/contract` that runs over all of them.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -195,8 +195,8 @@ class Store(Protocol):
         """The number of the last committed change of a shard, 0 if none."""
         ...
 
-    async def claim(self, space: str, name: str) -> Claim | None:
-        """The claim under this name, if any."""
+    async def claims(self, names: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Claim]:
+        """The claims that stand under these (space, name) pairs; absent ones are left out."""
         ...
 
     async def forget_claims(self, space: str, before_utc_ms: int, *, limit: int) -> int:

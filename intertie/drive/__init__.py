@@ -1,4 +1,1 @@
-"""Events to `handle`, one commit, then release of the effects.
-
-No I/O of its own; shared by all services.
-"""
+"""The drive: events -> handle -> commit -> release. No I/O; shared by all services and the simulator."""

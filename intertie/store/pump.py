@@ -1,0 +1,193 @@
+"""Turns the crank of a drive with asyncio and a store: the one loop of each service.
+
+Must not decide anything: what to do is the core's business, when it is durable the store's. This file
+only carries events in, commits across, and released effects out.
+"""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+
+import structlog
+
+from intertie.drive.drive import Drive, Loaded, Logged, Released
+from intertie.drive.effects import Fail, Reply, Request, Tick
+from intertie.errors import Reason, error
+from intertie.ports import Clock, FencedError, ShardHead, Store, StoreUnavailableError
+
+_RELOAD_FIRST_S = 0.2
+_RELOAD_MOST_S = 5.0
+
+log = structlog.get_logger(__name__)
+
+
+class Pump:
+    """Runs one drive over one store.
+
+    Args:
+        drive: the drive; loaded by `start`.
+        store: where commits go.
+        clock: read once per batch.
+        shards: the shards to own.
+        decoders: how each kind that the core needs is read back.
+        release: receives outward effects and log entries, in commit order, after each commit. Replies
+            to waiting callers are delivered by the pump itself.
+    """
+
+    def __init__(
+        self,
+        drive: Drive,
+        store: Store,
+        clock: Clock,
+        *,
+        shards: Sequence[int],
+        decoders: Mapping[str, Callable[[bytes], object]],
+        release: Callable[[Sequence[object], Sequence[Logged]], None],
+    ) -> None:
+        self.drive = drive
+        self.store = store
+        self.heads: Mapping[int, ShardHead] = {}
+        self._clock = clock
+        self._shards = tuple(shards)
+        self._decoders = decoders
+        self._release = release
+        self._wake = asyncio.Event()
+        self._tickets = itertools.count(1)
+        self._waiting: dict[int, asyncio.Future[object]] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._stopping = False
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether a core is in place: false while the store is away."""
+        return self.drive.core is not None
+
+    async def start(self) -> None:
+        """Own the shards, load the core, begin. Errors of the first load are the caller's."""
+        await self._load()
+        self._task = asyncio.create_task(self._run(), name="pump")
+
+    async def stop(self) -> None:
+        """Finish the running batch, refuse those who wait. Idempotent."""
+        self._stopping = True
+        self._wake.set()
+        if self._task is not None:
+            await self._task
+            self._task = None
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(error(Reason.SHUTTING_DOWN, "The server is stopping."))
+        self._waiting.clear()
+
+    def tell(self, event: object) -> None:
+        """Queue an event for which nobody waits."""
+        self.drive.push(event)
+        self._wake.set()
+
+    async def ask(
+        self, make: Callable[[int], object], request: tuple[str, str, str] | None = None
+    ) -> object:
+        """Queue `make(ticket)` and wait for its reply. `request` is (space, name, payload digest).
+
+        Raises what the core answered with, or STORE_UNAVAILABLE if the commit was not confirmed.
+        """
+        if self._stopping:
+            raise error(Reason.SHUTTING_DOWN, "The server is stopping.")
+        ticket = next(self._tickets)
+        future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        self._waiting[ticket] = future
+        self.drive.push(make(ticket), Request(*request, ticket) if request else None)
+        self._wake.set()
+        try:
+            return await future
+        finally:
+            self._waiting.pop(ticket, None)
+
+    async def _run(self) -> None:
+        while not self._stopping:
+            if self.drive.core is None:
+                await self._reload()
+                continue
+            if self.drive.backlog == 0:
+                await self._sleep()
+                self._tick_if_due()
+                continue
+            await self._turn()
+
+    async def _turn(self) -> None:
+        names = self.drive.take()
+        if names is None:
+            return
+        try:
+            found = await self.store.claims(names) if names else {}
+            commits = self.drive.decide(found, self._clock.now())
+            if commits:
+                await self.store.commit(commits)
+        except (FencedError, StoreUnavailableError) as fault:
+            log.warning("commit not confirmed; reloading", fault=str(fault))
+            self._deliver(self.drive.failed())
+            return
+        self._out(self.drive.committed())
+
+    def _out(self, released: Released) -> None:
+        self._deliver(released.effects)
+        outward = [e for e in released.effects if not isinstance(e, Reply | Fail)]
+        if outward or released.logged:
+            self._release(outward, released.logged)
+
+    def _deliver(self, effects: Iterable[object]) -> None:
+        for effect in effects:
+            if not isinstance(effect, Reply | Fail):
+                continue
+            future = self._waiting.get(effect.ticket)
+            if future is None or future.done():
+                continue
+            if isinstance(effect, Reply):
+                future.set_result(effect.value)
+            else:
+                future.set_exception(effect.error)
+
+    async def _sleep(self) -> None:
+        self._wake.clear()
+        deadline = self.drive.deadline
+        if deadline is None:
+            await self._wake.wait()
+            return
+        delay_s = (deadline - self._clock.now().boot_ns) / 1e9
+        if delay_s > 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), delay_s)
+
+    def _tick_if_due(self) -> None:
+        deadline = self.drive.deadline
+        if deadline is not None and deadline <= self._clock.now().boot_ns:
+            self.drive.push(Tick())
+
+    async def _reload(self) -> None:
+        delay_s = _RELOAD_FIRST_S
+        while not self._stopping:
+            try:
+                await self._load()
+            except (FencedError, StoreUnavailableError) as fault:
+                log.warning("store unavailable", fault=str(fault), retry_in_s=delay_s)
+            else:
+                log.info("reloaded")
+                return
+            self._deliver(self.drive.refuse_queued())
+            self._wake.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), delay_s)
+            delay_s = min(delay_s * 2, _RELOAD_MOST_S)
+
+    async def _load(self) -> None:
+        heads = [await self.store.acquire(shard) for shard in self._shards]
+        rows = [row async for row in self._rows()]
+        self.drive.load(heads, rows, self._clock.now())
+        self.heads = {head.shard: head for head in heads}
+
+    async def _rows(self) -> AsyncIterator[Loaded]:
+        for kind, decode in self._decoders.items():
+            for shard in self._shards:
+                async for row in self.store.scan(shard, kind):
+                    yield Loaded(kind, row.key, decode(row.body))
