@@ -1,0 +1,1 @@
+"""The SQL store: one set of tables and statements; SQLite is built in."""

@@ -1,0 +1,59 @@
+"""The stores that the contract runs over, and how each is closed and found again."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from intertie.ports import Store
+from intertie.store.memory import MemoryStore
+from intertie.store.open import open_store
+
+
+class Backend(Protocol):
+    """One kind of store with its contents."""
+
+    def open(self) -> Store: ...
+
+
+class _Memory:
+    def __init__(self, _: Path) -> None:
+        self._first = MemoryStore()
+
+    def open(self) -> Store:
+        return self._first.reopened()
+
+
+class _Sqlite:
+    def __init__(self, directory: Path) -> None:
+        self._url = f"sqlite:///{directory}/state/store.db"
+
+    def open(self) -> Store:
+        return open_store(self._url)
+
+
+_BACKENDS: dict[str, Callable[[Path], Backend]] = {"memory": _Memory, "sqlite": _Sqlite}
+
+
+@pytest.fixture(params=sorted(_BACKENDS))
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
+    return _BACKENDS[request.param](tmp_path)
+
+
+@pytest.fixture
+async def store(backend: Backend) -> AsyncIterator[Store]:
+    opened = backend.open()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def reopen(backend: Backend, store: Store) -> Callable[[], Awaitable[Store]]:
+    """Closes the store and opens it again; closing the new one is up to the test."""
+
+    async def close_and_open() -> Store:
+        await store.close()
+        return backend.open()
+
+    return close_and_open
