@@ -1,1 +1,4 @@
-"""Every metric and log field name, defined once, and the pages generated from them."""
+"""Metrics and logs: every name defined once, and how they leave the process.
+
+Knows nothing of services, gRPC or certificates.
+"""
