@@ -2,7 +2,7 @@
 
 The image distortion model with local context (Keysers, Deselaers, Gollan, Ney: "Deformation Models
 for Image Recognition", IEEE TPAMI 29(8), 2007): the patch around each pixel of one image is
-compared with those around the same place and its neighbours in the other, and the best match counts.
+compared with those around the same place and its neighbours in the other; the best match counts.
 """
 
 import numpy as np
