@@ -57,7 +57,10 @@ def main(arguments: Sequence[str]) -> int:
         for check in CHECKS
         if (not options.names or check.name in options.names) and (check.fast or not options.fast)
     ]
-    return summarise(run_all(chosen))
+    started = time.perf_counter()
+    results = run_all(chosen)
+    print(f"{len(results)} checks in {time.perf_counter() - started:.0f} s")
+    return summarise(results)
 
 
 def run_all(checks: Iterable[Check]) -> list[Result]:

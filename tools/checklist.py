@@ -67,7 +67,9 @@ CHECKS = (
     Check(
         "tests",
         "tests that may share the machine",
-        _measured_pytest("-n", "2", "-m", "not alone", "--ignore=tests/packaging"),
+        _measured_pytest(
+            "-n", "2", "--dist", "loadscope", "-m", "not alone", "--ignore=tests/packaging"
+        ),
         fast=False,
         beside_others=False,
         counts_tests=True,

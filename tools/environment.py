@@ -101,7 +101,7 @@ def install_python_packages() -> None:
     python = VENV / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip = [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
     constraints = ROOT / "tools" / "constraints.txt"
     pinned = ["--constraint", str(constraints)] if constraints.exists() else []
     subprocess.run([*pip, PIP], check=True, cwd=ROOT)
