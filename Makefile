@@ -7,7 +7,7 @@ VENV   := .venv/bin
 CHECK  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint fmt stubs docs baseline environment environment-test clean
+.PHONY: help demo test check lint fmt stubs docs baseline pins environment environment-test clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -36,6 +36,10 @@ docs: environment-test  ## regenerate the generated pages of docs/
 
 baseline: environment-test  ## accept the protocol as it is (needs an ADR, see CONTRIBUTING.md)
 	@$(VENV)/python -m tools.protocol baseline
+
+pins: environment-test  ## pin every installed package as it is now, after a change of dependencies
+	@{ echo "# Every package of .venv/, so that a new machine gets the same ones: make pins"; \
+	    $(VENV)/pip freeze --exclude-editable --exclude pip; } > tools/constraints.txt
 
 environment:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -81,7 +81,7 @@ def compare(wanted: dict[str, str], present: dict[str, str]) -> int:
         ),
     ]
     if differences:
-        print("\n".join(differences), "\nrun: make stubs")
+        print("\n".join([*differences, "run: make stubs"]))
     return 1 if differences else 0
 
 
