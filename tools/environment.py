@@ -100,7 +100,7 @@ def install_python_packages() -> None:
     say("installing Python packages into .venv/")
     python = VENV / "bin" / "python"
     if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True)
     pip = [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
     constraints = ROOT / "tools" / "constraints.txt"
     pinned = ["--constraint", str(constraints)] if constraints.exists() else []

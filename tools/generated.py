@@ -23,7 +23,7 @@ class Document:
     arguments: tuple[str, ...] = ()
 
 
-GENERATED: tuple[Document, ...] = ()
+GENERATED = (Document("docs/metrics.md", "intertie.telemetry"),)
 
 
 def main(arguments: Sequence[str]) -> int:
