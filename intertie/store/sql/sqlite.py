@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from intertie.store.sql.migrations import MIGRATIONS, Migration, migrate
@@ -38,32 +39,30 @@ class SqliteDatabase:
         try:
             with engine.connect() as connection:
                 migrate(connection, migrations, str(self.path))
+        except DBAPIError as wrapped:
+            raise wrapped.orig or wrapped from None
         finally:
             engine.dispose()
 
     def connect_writer(self) -> sqlite3.Connection:
         """The one connection that writes. It begins and ends transactions only when told."""
-        connection = self._connect("rw")
-        for setting in (
+        return self._connect(
+            "rw",
             "journal_mode=WAL",
             "synchronous=FULL",
             f"cache_size=-{_WRITER_CACHE_KIB}",
             f"wal_autocheckpoint={_WAL_PAGES}",
             f"journal_size_limit={_WAL_KEPT_BYTES}",
             "temp_store=MEMORY",
-        ):
-            connection.execute(f"PRAGMA {setting}").fetchall()
-        return connection
+        )
 
     def connect_reader(self) -> sqlite3.Connection:
         """A connection that cannot write."""
-        connection = self._connect("ro")
-        connection.execute("PRAGMA query_only=ON")
-        return connection
+        return self._connect("ro", "query_only=ON")
 
-    def _connect(self, mode: str) -> sqlite3.Connection:
+    def _connect(self, mode: str, *settings: str) -> sqlite3.Connection:
         # A connection is used by one thread at a time, but closed by another.
-        return sqlite3.connect(
+        connection = sqlite3.connect(
             f"{self.path.absolute().as_uri()}?mode={mode}",
             uri=True,
             timeout=_BUSY_TIMEOUT_S,
@@ -71,6 +70,13 @@ class SqliteDatabase:
             check_same_thread=False,
             cached_statements=_CACHED_STATEMENTS,
         )
+        try:
+            for setting in settings:
+                connection.execute(f"PRAGMA {setting}").fetchall()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _engine(self) -> Engine:
         engine = create_engine("sqlite://", creator=self.connect_writer, poolclass=NullPool)

@@ -9,6 +9,7 @@ import pytest
 from intertie.ports import Store
 from intertie.store.memory import MemoryStore
 from intertie.store.open import open_store
+from intertie.testing.faulty_store import FaultyStore
 
 
 class Backend(Protocol):
@@ -33,7 +34,18 @@ class _Sqlite:
         return open_store(self._url)
 
 
-_BACKENDS: dict[str, Callable[[Path], Backend]] = {"memory": _Memory, "sqlite": _Sqlite}
+class _Faulty(_Memory):
+    """The fake without faults must be the real thing."""
+
+    def open(self) -> Store:
+        return FaultyStore(super().open())
+
+
+_BACKENDS: dict[str, Callable[[Path], Backend]] = {
+    "faulty": _Faulty,
+    "memory": _Memory,
+    "sqlite": _Sqlite,
+}
 
 
 @pytest.fixture(params=sorted(_BACKENDS))
