@@ -66,3 +66,17 @@ def split_run_time(run_ms: int, after_checkpoint_ms: int, outcome: Outcome, caus
     lost = 0 if kept else after_checkpoint_ms
     reclaimed = lost if cause == "owner" or outcome in _BY_OWNER_OR_OPERATOR else 0
     return RunTime(run_ms - lost, lost, reclaimed)
+
+
+def month_of(utc_ms: int) -> str:
+    """`YYYY-MM` of an instant, in UTC.
+
+    Days to civil date by eras of 400 years that begin in March (H. Hinnant, "chrono-compatible
+    low-level date algorithms"); kept here because `datetime` would bring time zones along.
+    """
+    era, day = divmod(utc_ms // 86_400_000 + 719_468, 146_097)
+    year = (day - day // 1460 + day // 36_524 - day // 146_096) // 365
+    day_of_year = day - (365 * year + year // 4 - year // 100)
+    month = (5 * day_of_year + 2) // 153
+    year += era * 400 + (month >= 10)
+    return f"{year:04d}-{month + 3 if month < 10 else month - 9:02d}"

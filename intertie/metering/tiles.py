@@ -10,7 +10,7 @@ them; must not read or write any: proofs get their hashes through a `TileReader`
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from intertie.metering import strict
@@ -81,7 +81,7 @@ def parse_path(path: str) -> Tile:
 class TreeEdge:
     """The right edge of a tiled tree: per level, the hashes of its tile that is not full yet."""
 
-    range: CompactRange = CompactRange()
+    range: CompactRange = field(default_factory=CompactRange)
     partial: tuple[bytes, ...] = ()
 
     @property
