@@ -1,1 +1,3 @@
-"""The drive: events -> handle -> commit -> release. No I/O; shared by all services and the simulator."""
+"""The drive: events -> handle -> commit -> release. No I/O; shared by all services and the
+simulator.
+"""

@@ -12,9 +12,10 @@ crank, as with etcd raft's Ready and Advance:
 Rules kept here, once, for all services:
 - nothing leaves before the commit that it rests on is durable;
 - reads see only the committed view;
-- after a failed or unknown commit the core is discarded, because it may hold what the store does not;
-- a request_id is looked up before its event is handled and reserved in the commit of its effect: same
-  payload = the first answer again, other payload = REQUEST_ID_REUSED;
+- after a failed or unknown commit the core is discarded, because it may hold what the store does
+  not;
+- a request_id is looked up before its event is handled and reserved in the commit of its effect:
+  same payload = the first answer again, other payload = REQUEST_ID_REUSED;
 - each shard numbers its log entries 1, 2, 3 ... in commit order.
 """
 

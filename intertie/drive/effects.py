@@ -1,7 +1,8 @@
 """What a domain asks for: durable effects, replies, and anything else that goes outward.
 
-A domain's `handle` returns a list of effects. The drive makes the durable ones one commit and releases
-the others, in order, only after that commit is durable (invariant I13: commit before send or ack).
+A domain's `handle` returns a list of effects. The drive makes the durable ones one commit and
+releases the others, in order, only after that commit is durable (invariant I13: commit before send
+or ack).
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,9 @@ from intertie.errors import IntertieError
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The new state of an entity. `scope` and `ord` are what lists are read by (see `ports.Put`)."""
+    """The new state of an entity. `scope` and `ord` are what lists are read by (see
+    `ports.Put`).
+    """
 
     shard: int
     kind: str

@@ -171,7 +171,7 @@ class Verdict:
     assumed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Check:
     """One filter: what the task needs, what the region has, whether that is enough."""
 
@@ -181,7 +181,7 @@ class Check:
     holds: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Weight:
     """One factor of a region's weight."""
 

@@ -1,7 +1,7 @@
 """Turns the crank of a drive with asyncio and a store: the one loop of each service.
 
-Must not decide anything: what to do is the core's business, when it is durable the store's. This file
-only carries events in, commits across, and released effects out.
+Must not decide anything: what to do is the core's business, when it is durable the store's. This
+file only carries events in, commits across, and released effects out.
 """
 
 import asyncio
@@ -31,7 +31,8 @@ class Pump:
         clock: read once per batch.
         shards: the shards to own.
         decoders: how each kind that the core needs is read back.
-        release: receives outward effects and log entries, in commit order, after each commit. Replies
+        release: receives outward effects and log entries, in commit order, after each commit.
+        Replies
             to waiting callers are delivered by the pump itself.
     """
 
@@ -109,11 +110,11 @@ class Pump:
             if self.drive.core is None:
                 await self._reload()
                 continue
-            if self.drive.backlog == 0:
+            self._tick_if_due()
+            if self.drive.backlog:
+                await self._turn()
+            else:
                 await self._sleep()
-                self._tick_if_due()
-                continue
-            await self._turn()
 
     async def _turn(self) -> None:
         names = self.drive.take()

@@ -1,0 +1,290 @@
+"""The federation's decisions: one core over all shards that a replica owns.
+
+`handle` is the only mutator. It keeps the live tasks in memory, moves them by `lifecycle`, finds
+regions for those that wait (`router`, `queue`, `offers`), and answers regions. Final tasks leave
+the memory with the commit that ends them: a task that is not here is over or never was, and a
+region that still speaks of it may close its run.
+"""
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from federation.domain import lifecycle
+from federation.domain.events import (
+    AskPlan,
+    CancelTask,
+    CreateTask,
+    Heard,
+    LinkDown,
+    LinkUp,
+    Send,
+)
+from federation.domain.fleet import MS, Fleet, Timing
+from federation.domain.offers import Offers
+from federation.domain.plans import Plans
+from federation.domain.queue import Queue
+from federation.domain.regions import Regions
+from federation.domain.router import demand_of
+from intertie.drive.drive import Loaded
+from intertie.drive.effects import Erase, Fail, Record, Reply, Reserve, Tick, Write
+from intertie.errors import IntertieError, Reason, error
+from intertie.model.link import CancelRun
+from intertie.model.names import order_of_id, shard_of_id
+from intertie.model.spec import TaskSpec
+from intertie.model.states import OnDisconnect, TaskState, WaitReason
+from intertie.model.task import Task, TaskEvent, Wait
+from intertie.ports import Now
+
+LIVE, DONE, SPEC = "task", "done", "spec"
+"""Kinds of rows: live tasks, final tasks, specs shared by an array."""
+
+_HOLDS_RUN = frozenset(
+    {TaskState.ASSIGNED, TaskState.RUNNING, TaskState.UNKNOWN, TaskState.CANCELLING}
+)
+
+
+class FederationCore:
+    """See the module's text.
+
+    Args:
+        loaded: the live tasks and shared specs of the owned shards.
+        rng: for draws and jitter.
+        timing: intervals.
+        replica: who acts, in events.
+        shard_epochs: the epoch under which each shard is owned, sent with assignments.
+    """
+
+    def __init__(
+        self,
+        loaded: Iterable[Loaded],
+        now: Now,
+        *,
+        rng: random.Random,
+        timing: Timing,
+        replica: str,
+        shard_epochs: Mapping[int, int],
+    ) -> None:
+        self.replica = replica
+        self.timing = timing
+        self.rng = rng
+        self.shard_epochs = shard_epochs
+        self.now = now
+        self.tasks: dict[str, Task] = {}
+        self.at_region: dict[str, set[str]] = {}
+        self.fleet = Fleet(now)
+        self.queue = Queue()
+        self.offers = Offers(self)
+        self.plans = Plans(self)
+        self.regions = Regions(self)
+        self._out: list[object] = []
+        self._load(list(loaded))
+        self.regions.watch_silence_from_start()
+
+    def _load(self, loaded: Sequence[Loaded]) -> None:
+        specs = {row.key: row.value for row in loaded if row.kind == SPEC}
+        for row in loaded:
+            if row.kind != LIVE:
+                continue
+            task = row.value
+            assert isinstance(task, Task)
+            if task.spec is None:
+                spec = specs[task.spec_ref]
+                assert isinstance(spec, TaskSpec)
+                task = with_spec(task, spec)
+            self._index(task)
+
+    # --- the only mutator ------------------------------------------------------------------------
+
+    @property
+    def deadline(self) -> int | None:
+        """The next instant at which a Tick has something to do, as boot_ns."""
+        dues = (self.queue.deadline, self.plans.deadline, self.regions.deadline)
+        return min((due for due in dues if due is not None), default=None)
+
+    def handle(self, event: object, now: Now) -> Sequence[object]:
+        """Apply one event; see `federation.domain.events`."""
+        self.now, self._out = now, []
+        match event:
+            case CreateTask():
+                self._create(event)
+            case CancelTask():
+                self._cancel(event)
+            case Heard():
+                self.regions.heard(event)
+            case AskPlan():
+                self.plans.ask(event.ticket, event.spec)
+            case LinkUp():
+                self.regions.up(event)
+            case LinkDown():
+                self.regions.down(event)
+            case Tick():
+                self.regions.tick()
+                self.plans.tick()
+                self.offers.tick()
+            case _:
+                raise AssertionError(f"unknown event {event!r}")
+        return self._out
+
+    def emit(self, effect: object) -> None:
+        """Add an effect to those of the present event."""
+        self._out.append(effect)
+
+    # --- clients ---------------------------------------------------------------------------------
+
+    def _create(self, event: CreateTask) -> None:
+        demand = demand_of(event.spec, ())
+        if event.fail_if_unmatched and not self.offers.has_match(demand):
+            self.emit(Fail(event.ticket, self.offers.unmatched(demand)))
+            return
+        made = [self._new(event, index, id_) for index, id_ in enumerate(event.ids)]
+        shard = shard_of_id(event.ids[0])
+        is_array = event.spec.array > 0
+        if is_array:
+            self.emit(Write(shard, SPEC, made[0].spec_ref, event.spec, event.project))
+        for task in made:
+            self._index(task)
+            self._write(task)
+            self._record(None, task, "SUBMITTED", event.principal)
+        self.emit(
+            Reserve(shard, "request", event.request_id, event.request_digest, str(made[0].name))
+        )
+        self.emit(Reply(event.ticket, made[0]))
+
+    def _new(self, event: CreateTask, index: int, id_: str) -> Task:
+        is_array = event.spec.array > 0
+        return Task(
+            project=event.project,
+            id=id_,
+            spec=event.spec,
+            spec_ref=f"{event.ids[0]}/{event.spec_sha256}" if is_array else "",
+            group=event.ids[0] if is_array else "",
+            index=index,
+            principal=event.principal,
+            request_id=event.request_id,
+            created_ms=self.now.utc_ms,
+            updated_ms=self.now.utc_ms,
+        )
+
+    def _cancel(self, event: CancelTask) -> None:
+        task = self.tasks.get(event.id)
+        if task is None or task.project != event.project:
+            self.emit(Fail(event.ticket, not_live(event.project, event.id)))
+            return
+        if event.etag and event.etag != str(task.version):
+            self.emit(Fail(event.ticket, changed_meanwhile(task)))
+            return
+        if task.state is TaskState.CANCELLING:
+            self.emit(Reply(event.ticket, task))
+            return
+        to = TaskState.CANCELLING if task.state in _HOLDS_RUN else TaskState.CANCELLED
+        after = lifecycle.moved(task, to, self.now.utc_ms, cancel_reason=event.reason)
+        self.change(task, after, "CANCEL", event.actor, event.reason)
+        if to is TaskState.CANCELLING:
+            stop = CancelRun(task=str(task.name), epoch=task.epoch, reason=event.reason)
+            self.emit(Send(region=task.region, message=stop))
+        self.emit(Reply(event.ticket, after))
+
+    # --- state -----------------------------------------------------------------------------------
+
+    def change(self, before: Task, after: Task, reason: str, actor: str, message: str = "") -> None:
+        """Make a task's change durable and keep every index true."""
+        if (before.region and before.region != after.region) or after.is_final:
+            self.at_region.get(before.region, set()).discard(after.id)
+        if after.is_final:
+            del self.tasks[after.id]
+            self.queue.remove(after.id)
+        else:
+            if before.state is TaskState.PENDING and after.state is not TaskState.PENDING:
+                self.queue.remove(after.id)
+            self._index(after, waits=before.state is not TaskState.PENDING)
+        self._write(after)
+        run_changed = before.run != after.run
+        if before.state is not after.state or run_changed:
+            self._record(before, after, reason, actor, message)
+
+    def _index(self, task: Task, *, waits: bool = True) -> None:
+        self.tasks[task.id] = task
+        if task.region:
+            self.at_region.setdefault(task.region, set()).add(task.id)
+        if task.state is TaskState.PENDING and waits:
+            assert task.spec is not None, "a live task holds its spec"
+            self.queue.add(task.id, demand_of(task.spec, task.excluded), self.now.boot_ns)
+
+    def _write(self, task: Task) -> None:
+        shard, ord_ = shard_of_id(task.id), order_of_id(task.id)
+        stored = with_spec(task, None) if task.spec_ref else task
+        if task.is_final:
+            self.emit(Erase(shard, LIVE, task.id))
+            self.emit(Write(shard, DONE, task.id, stored, task.project, ord_))
+        else:
+            self.emit(Write(shard, LIVE, task.id, stored, task.project, ord_))
+
+    def _record(
+        self, before: Task | None, after: Task, reason: str, actor: str, message: str = ""
+    ) -> None:
+        run = after.run
+        event = TaskEvent(
+            task=str(after.name),
+            at_ms=self.now.utc_ms,
+            before=before.state if before is not None else None,
+            after=after.state,
+            reason=reason,
+            actor=actor,
+            run=run.n if run is not None else 0,
+            run_state=run.state if run is not None else None,
+            message=message,
+        )
+        self.emit(Record(shard_of_id(after.id), after.id, after.project, event))
+
+    # --- what reads add --------------------------------------------------------------------------
+
+    def wait_of(self, task: Task, now: Now) -> Wait | None:
+        """Why a live task waits, for reads: never stored, always of this moment."""
+        waiting = self.queue.waiting_of(task.id)
+        if waiting is not None:
+            return waiting.wait
+        run = task.run
+        if task.state is TaskState.ASSIGNED and run is not None:
+            return Wait(
+                reason=WaitReason.QUEUED_IN_REGION,
+                detail=f"{run.region} has it as {run.state.value}",
+                since_ms=run.assigned_ms,
+            )
+        if task.state is TaskState.UNKNOWN:
+            return self._unknown(task, now)
+        return None
+
+    def _unknown(self, task: Task, now: Now) -> Wait:
+        assert task.spec is not None, "a live task holds its spec"
+        detail = f"{task.region} is out of touch; nothing was restarted"
+        if task.spec.tolerance.on_disconnect is OnDisconnect.STAY:
+            return Wait(reason=WaitReason.STALE, detail=detail, next="the region answers")
+        due = self.regions.move_due(task)
+        in_ms = max(0, (due - now.boot_ns) // MS)
+        return Wait(
+            reason=WaitReason.STALE,
+            detail=detail,
+            next="the region answers, or a new run starts elsewhere",
+            next_ms=now.utc_ms + in_ms,
+        )
+
+
+def with_spec(task: Task, spec: TaskSpec | None) -> Task:
+    """The same task with its spec put in or left out (arrays share one stored spec)."""
+    return replace(task, spec=spec)
+
+
+def not_live(project: str, id_: str) -> IntertieError:
+    """The error for a task that is over or does not exist; the server tells the two apart."""
+    return error(Reason.NOT_FOUND, f"projects/{project}/tasks/{id_} is not live.")
+
+
+def changed_meanwhile(task: Task) -> IntertieError:
+    """The error for an etag that is not the present one."""
+    return error(
+        Reason.ETAG_MISMATCH,
+        f"{task.name} changed meanwhile.",
+        remedy="Read it again and decide anew.",
+        metadata={"etag": str(task.version)},
+    )

@@ -1,0 +1,94 @@
+"""What happens to the federation: events in, outward effects out.
+
+Events come from clients (with a `ticket` for the answer), from links, and from time. Messages of
+regions are the values of `intertie.model.link`, wrapped with the link that they came by.
+"""
+
+from dataclasses import dataclass
+
+from intertie.model.link import FromFederation, FromRegion, RegionHello
+from intertie.model.pool import Shape
+from intertie.model.spec import TaskSpec
+from intertie.model.task import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTask:
+    """A client submits. `ids` are fresh task ids, one per task of an array (one if it is none)."""
+
+    ticket: int
+    project: str
+    ids: tuple[str, ...]
+    spec: TaskSpec
+    spec_sha256: str
+    principal: str
+    request_id: str
+    request_digest: str
+    fail_if_unmatched: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelTask:
+    """A client asks that a task end."""
+
+    ticket: int
+    id: str
+    project: str
+    reason: str
+    actor: str
+    etag: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskPlan:
+    """A client asks what would happen to a spec."""
+
+    ticket: int
+    spec: TaskSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkUp:
+    """A region attached. `link` tells this stream from earlier ones."""
+
+    link: int
+    hello: RegionHello
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkDown:
+    """A region's stream ended."""
+
+    link: int
+    region: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """A message of a region."""
+
+    link: int
+    region: str
+    message: FromRegion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Send:
+    """Outward: a message to a region, by whatever link it has; lost if it has none."""
+
+    region: str
+    message: FromFederation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendAssignment:
+    """Outward: send the newest run of a task to its region, with its signed grant.
+
+    Encoding the spec and signing are the shell's; what is granted is `federation.domain.grants`.
+    """
+
+    task: Task
+    shape: Shape
+    offer: str
+    local_retries: int
+    shard_epoch: int

@@ -1,0 +1,104 @@
+"""The regions as this replica sees them: links, leases, summaries, reachability.
+
+Everything here is observed, nothing is durable: a restarted replica knows no lease that it
+granted, so it counts every lease as granted at its own start (safety.md: a restarted grantor waits
+L_max).
+"""
+
+from dataclasses import dataclass, replace
+
+from intertie.model.link import RegionHello
+from intertie.model.pool import Summary
+from intertie.model.states import Reachability
+from intertie.ports import Now
+
+MS = 1_000_000
+"""Nanoseconds of a millisecond."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Intervals in ms, see the configuration for what each is for."""
+
+    lease_ms: int = 600_000
+    delta_ms: int = 1_000
+    drift: float = 1e-3
+    unknown_after_ms: int = 15_000
+    offer_wait_ms: int = 1_000
+    hold_ms: int = 3_000
+    summary_max_age_ms: int = 30_000
+    digest_every_ms: int = 60_000
+
+    @property
+    def lease_over_ms(self) -> int:
+        """How long after granting a lease its grantor may act as if it were over."""
+        return int(self.lease_ms * (1 + 2 * self.drift)) + self.delta_ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One region. Instants in boot_ns. `link` 0 = not attached."""
+
+    hello: RegionHello
+    link: int
+    heard_ns: int
+    granted_ns: int
+    lost_ns: int = 0
+    summary: Summary | None = None
+    summary_ns: int = 0
+    digest: int = 0
+    digest_ns: int = 0
+    inflight: int = 0
+    unknown: bool = False
+
+    @property
+    def reachability(self) -> Reachability:
+        """What is observed of the region."""
+        if self.link:
+            return Reachability.REACHABLE
+        return Reachability.UNKNOWN if self.unknown else Reachability.OUT_OF_TOUCH
+
+
+class Fleet:
+    """All members by region id."""
+
+    def __init__(self, started: Now) -> None:
+        self.members: dict[str, Member] = {}
+        self.started_ns = started.boot_ns
+
+    def attach(self, link: int, hello: RegionHello, now: Now) -> Member:
+        """A region said hello; an earlier link of it counts no more."""
+        before = self.members.get(hello.region)
+        granted = before.granted_ns if before is not None else self.started_ns
+        member = Member(hello=hello, link=link, heard_ns=now.boot_ns, granted_ns=granted)
+        if before is not None and before.hello.incarnation == hello.incarnation:
+            member = replace(member, summary=before.summary, summary_ns=before.summary_ns)
+        self.members[hello.region] = member
+        return member
+
+    def detach(self, link: int, region: str, now: Now) -> bool:
+        """A stream ended; false if a newer one has taken its place."""
+        member = self.members.get(region)
+        if member is None or member.link != link:
+            return False
+        self.update(member, link=0, lost_ns=now.boot_ns)
+        return True
+
+    def update(self, member: Member, **changes: object) -> Member:
+        """Replace a member by a changed one."""
+        changed = replace(member, **changes)  # type: ignore[arg-type] # fields checked by replace
+        self.members[member.hello.region] = changed
+        return changed
+
+    def may_reassign_at(self, region: str, timing: Timing) -> int:
+        """The boot_ns from which no run of the region that obeys its lease can still live."""
+        member = self.members.get(region)
+        granted = member.granted_ns if member is not None else self.started_ns
+        return granted + timing.lease_over_ms * MS
+
+    def lost_since(self, region: str) -> int | None:
+        """Since when the region is out of touch (boot_ns), None if it is attached."""
+        member = self.members.get(region)
+        if member is None:
+            return self.started_ns
+        return None if member.link else member.lost_ns

@@ -1,0 +1,96 @@
+"""Tasks that wait for a region, grouped by what they ask for.
+
+Tasks with the same demand share one candidate set and one round of offers (routing.md). A round
+asks one or two regions, waits for their offers, and hands out as many tasks as they take.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from federation.domain.router import Demand
+from intertie.model.link import Offer
+from intertie.model.task import Wait
+
+
+@dataclass(slots=True)
+class Round:
+    """Offers asked of some regions for one class of tasks. `until_ns` ends the wait."""
+
+    id: str
+    regions: tuple[str, ...]
+    until_ns: int
+    offers: dict[str, Offer] = field(default_factory=dict)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all have answered."""
+        return len(self.offers) == len(self.regions)
+
+
+@dataclass(slots=True)
+class Waiting:
+    """The tasks of one class in the order of their arrival, and how their search goes.
+
+    `due_ns` is when the next round may start; `tries` counts rounds in a row that got nothing.
+    """
+
+    demand: Demand
+    tasks: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    round: Round | None = None
+    due_ns: int = 0
+    tries: int = 0
+    wait: Wait | None = None
+
+
+class Queue:
+    """All classes."""
+
+    def __init__(self) -> None:
+        self._classes: dict[Demand, Waiting] = {}
+        self._of: dict[str, Demand] = {}
+
+    def add(self, task: str, demand: Demand, due_ns: int) -> None:
+        """A task waits; with its class a round becomes due no later than `due_ns`."""
+        waiting = self._classes.get(demand)
+        if waiting is None:
+            waiting = self._classes[demand] = Waiting(demand, due_ns=due_ns)
+        elif waiting.tries == 0:
+            waiting.due_ns = min(waiting.due_ns, due_ns)
+        waiting.tasks[task] = None
+        self._of[task] = demand
+
+    def remove(self, task: str) -> None:
+        """A task waits no more."""
+        demand = self._of.pop(task, None)
+        if demand is None:
+            return
+        waiting = self._classes[demand]
+        waiting.tasks.pop(task, None)
+        if not waiting.tasks and waiting.round is None:
+            del self._classes[demand]
+
+    def waiting_of(self, task: str) -> Waiting | None:
+        """The class that a task waits in."""
+        demand = self._of.get(task)
+        return self._classes.get(demand) if demand is not None else None
+
+    def classes(self) -> list[Waiting]:
+        """All classes that have tasks or a round."""
+        return list(self._classes.values())
+
+    def end_round(self, waiting: Waiting) -> None:
+        """A round is over."""
+        waiting.round = None
+        if not waiting.tasks:
+            self._classes.pop(waiting.demand, None)
+
+    def hurry(self, now_ns: int) -> None:
+        """Something became free or joined: every class may try at once."""
+        for waiting in self._classes.values():
+            waiting.due_ns = min(waiting.due_ns, now_ns)
+
+    @property
+    def deadline(self) -> int | None:
+        """When the next class is due, as boot_ns."""
+        dues = [w.round.until_ns if w.round else w.due_ns for w in self._classes.values()]
+        return min(dues, default=None)
