@@ -6,17 +6,16 @@ change nothing and decide nothing (tags and capability are derived elsewhere, by
 What a task uses is measured by the keeper, not here.
 """
 
+from edge_agent.adapters.probes.capability import node_capability
 from edge_agent.adapters.probes.model import Absence, Found, NodeProbes, NotFound, Probe
 from edge_agent.adapters.probes.node import probe_node
-from edge_agent.adapters.probes.nvml import NvmlSession, open_nvml
 
 __all__ = [
     "Absence",
     "Found",
     "NodeProbes",
     "NotFound",
-    "NvmlSession",
     "Probe",
-    "open_nvml",
+    "node_capability",
     "probe_node",
 ]

@@ -1,4 +1,4 @@
-"""All probes of a node, one after the other. They take up to some seconds: not for an event loop."""
+"""All probes of a node, one after the other: some seconds of work, so not for an event loop."""
 
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from edge_agent.adapters.probes.host import (
     probe_numa,
 )
 from edge_agent.adapters.probes.model import NodeProbes, NotFound, NvidiaInventory, Probe
-from edge_agent.adapters.probes.nvidia import probe_nvidia
-from edge_agent.adapters.probes.nvml import open_nvml
+from edge_agent.adapters.probes.nvidia.inventory import probe_nvidia
+from edge_agent.adapters.probes.nvidia.session import open_nvml
 from edge_agent.adapters.probes.reading import ROOT
 from edge_agent.adapters.probes.software import probe_software
 

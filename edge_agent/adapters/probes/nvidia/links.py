@@ -1,7 +1,6 @@
 """NVLinks of a device, grouped by what they lead to."""
 
 from collections import Counter
-from typing import Any
 
 import pynvml
 
@@ -13,7 +12,7 @@ from edge_agent.adapters.probes.model import (
     NvLinkGroup,
     Probe,
 )
-from edge_agent.adapters.probes.nvml import ask
+from edge_agent.adapters.probes.nvidia.session import Handle, ask
 
 PEERS = {
     pynvml.NVML_NVLINK_DEVICE_TYPE_GPU: LinkPeer.GPU,
@@ -22,7 +21,7 @@ PEERS = {
 }
 
 
-def groups(handle: Any) -> Probe[tuple[NvLinkGroup, ...]]:  # noqa: ANN401 - ctypes handle
+def groups(handle: Handle) -> Probe[tuple[NvLinkGroup, ...]]:
     """Active links by peer. A device without NVLink has none; that is found, not missing."""
     active: Counter[tuple[LinkPeer, str, int]] = Counter()
     for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
@@ -40,7 +39,7 @@ def groups(handle: Any) -> Probe[tuple[NvLinkGroup, ...]]:  # noqa: ANN401 - cty
     return Found(found, "nvmlDeviceGetNvLinkState")
 
 
-def _end(handle: Any, link: int) -> tuple[LinkPeer, str, int]:  # noqa: ANN401 - ctypes handle
+def _end(handle: Handle, link: int) -> tuple[LinkPeer, str, int]:
     """Kind and place of a link's other end, and the link's generation; unknown where unsaid."""
     kind = ask(pynvml.nvmlDeviceGetNvLinkRemoteDeviceType, handle, link)
     place = ask(pynvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, link)

@@ -3,12 +3,17 @@
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pynvml
 
 from edge_agent.adapters.probes.model import Absence, Found, NotFound, Probe, XidEvent
-from edge_agent.adapters.probes.nvml import DEVICE_CONDITIONS, DeviceLostError, ask, demand
+from edge_agent.adapters.probes.nvidia.session import (
+    DEVICE_CONDITIONS,
+    DeviceLostError,
+    Handle,
+    ask,
+    demand,
+)
 
 # One poll returns at most this many events; a failing device can report without end.
 MAX_EVENTS_PER_POLL = 64
@@ -19,7 +24,7 @@ SOURCE = "nvmlEventSetWait_v2"
 class XidWatch:
     """The devices that are watched, by handle; errors from before the watch are not seen."""
 
-    events: Any
+    events: Handle
     uuids: Mapping[int, str]
 
     def poll(self, timeout_ms: int = 0) -> Probe[tuple[XidEvent, ...]]:
@@ -63,6 +68,6 @@ def watch_xids(uuids: Sequence[str]) -> Probe[XidWatch]:
     return NotFound(Absence.UNSUPPORTED, "no device reports XIDs", "nvmlDeviceRegisterEvents")
 
 
-def _address(handle: Any) -> int:  # noqa: ANN401 - ctypes handle
+def _address(handle: Handle) -> int:
     """NVML's device handles are pointers that stay the same for as long as NVML is initialised."""
     return ctypes.cast(handle, ctypes.c_void_p).value or 0

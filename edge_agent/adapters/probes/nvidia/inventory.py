@@ -1,11 +1,9 @@
 """The inventory of NVIDIA devices, one by one, so that a lost one does not hide the others."""
 
 from pathlib import Path
-from typing import Any
 
 import pynvml
 
-from edge_agent.adapters.probes import nvidia_links
 from edge_agent.adapters.probes.model import (
     Absence,
     DeviceFault,
@@ -19,7 +17,15 @@ from edge_agent.adapters.probes.model import (
     Probe,
     RowRemapping,
 )
-from edge_agent.adapters.probes.nvml import LIBRARY, DeviceLostError, NvmlSession, ask, demand
+from edge_agent.adapters.probes.nvidia import links
+from edge_agent.adapters.probes.nvidia.session import (
+    LIBRARY,
+    DeviceLostError,
+    Handle,
+    NvmlSession,
+    ask,
+    demand,
+)
 from edge_agent.adapters.probes.reading import ROOT, attempt, text
 
 MIB = 1 << 20
@@ -75,7 +81,7 @@ def _device(index: int, root: Path) -> NvidiaDevice | DeviceFault:
         return error.fault(name)
 
 
-def _read(handle: Any, index: int, uuid: str, root: Path) -> NvidiaDevice:  # noqa: ANN401 - ctypes
+def _read(handle: Handle, index: int, uuid: str, root: Path) -> NvidiaDevice:
     capability = demand(pynvml.nvmlDeviceGetCudaComputeCapability, handle)
     bus_id = demand(pynvml.nvmlDeviceGetPciInfo, handle).busId
     return NvidiaDevice(
@@ -87,7 +93,7 @@ def _read(handle: Any, index: int, uuid: str, root: Path) -> NvidiaDevice:  # no
         architecture=architecture(capability),
         bus_id=bus_id,
         numa_node=_numa_node(bus_id, root),
-        nvlinks=nvidia_links.groups(handle),
+        nvlinks=links.groups(handle),
         mig=_mig(handle),
         ecc=_ecc(handle),
         row_remapping=_row_remapping(handle),
@@ -107,7 +113,7 @@ def _numa_node(bus_id: str, root: Path) -> Probe[int]:
     return node
 
 
-def _mig(handle: Any) -> Probe[Mig]:  # noqa: ANN401 - ctypes handle
+def _mig(handle: Handle) -> Probe[Mig]:
     mode = ask(pynvml.nvmlDeviceGetMigMode, handle)
     if isinstance(mode, NotFound):
         return mode
@@ -116,7 +122,7 @@ def _mig(handle: Any) -> Probe[Mig]:  # noqa: ANN401 - ctypes handle
     return Found(Mig(enabled, pending, instances), mode.source)
 
 
-def _mig_instances(handle: Any) -> tuple[MigInstance, ...]:  # noqa: ANN401 - ctypes handle
+def _mig_instances(handle: Handle) -> tuple[MigInstance, ...]:
     instances = []
     for slot in range(demand(pynvml.nvmlDeviceGetMaxMigDeviceCount, handle)):
         instance = ask(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, slot)
@@ -135,7 +141,7 @@ def _mig_instances(handle: Any) -> tuple[MigInstance, ...]:  # noqa: ANN401 - ct
     return tuple(instances)
 
 
-def _ecc(handle: Any) -> Probe[Ecc]:  # noqa: ANN401 - ctypes handle
+def _ecc(handle: Handle) -> Probe[Ecc]:
     mode = ask(pynvml.nvmlDeviceGetEccMode, handle)
     if isinstance(mode, NotFound):
         return mode
@@ -154,7 +160,7 @@ def _ecc(handle: Any) -> Probe[Ecc]:  # noqa: ANN401 - ctypes handle
     return Found(Ecc(True, *counters), "nvmlDeviceGetTotalEccErrors")
 
 
-def _row_remapping(handle: Any) -> Probe[RowRemapping]:  # noqa: ANN401 - ctypes handle
+def _row_remapping(handle: Handle) -> Probe[RowRemapping]:
     rows = ask(pynvml.nvmlDeviceGetRemappedRows, handle)
     if isinstance(rows, NotFound):
         return rows

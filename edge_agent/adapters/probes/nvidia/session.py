@@ -22,6 +22,9 @@ from edge_agent.adapters.probes.model import (
 
 T = TypeVar("T")
 
+# A device, an event set: pointers of ctypes, which nvidia-ml-py does not type.
+Handle = Any
+
 LIBRARY = "libnvidia-ml.so.1"
 
 # Errors that are about the whole device, whatever was asked.
@@ -64,7 +67,7 @@ class DeviceLostError(Exception):
         return DeviceFault(device, self.condition, self.reason, self.source)
 
 
-def ask(function: Callable[..., T], *arguments: Any) -> Probe[T]:  # noqa: ANN401 - ctypes handles
+def ask(function: Callable[..., T], *arguments: Handle) -> Probe[T]:
     """One NVML call. Raises DeviceLostError when the whole device is out."""
     source = function.__name__
     try:
@@ -76,7 +79,7 @@ def ask(function: Callable[..., T], *arguments: Any) -> Probe[T]:  # noqa: ANN40
         return NotFound(ABSENCES.get(error.value, Absence.FAILED), str(error), source)
 
 
-def demand(function: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401 - ctypes handles
+def demand(function: Callable[..., T], *arguments: Handle) -> T:
     """One NVML call without whose answer the device is of no use."""
     answer = ask(function, *arguments)
     if isinstance(answer, NotFound):

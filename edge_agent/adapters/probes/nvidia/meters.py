@@ -11,7 +11,7 @@ from edge_agent.adapters.probes.model import (
     NvidiaSample,
     Probe,
 )
-from edge_agent.adapters.probes.nvml import DeviceLostError, ask, demand
+from edge_agent.adapters.probes.nvidia.session import DeviceLostError, ask, demand
 
 T = TypeVar("T")
 V = TypeVar("V")
