@@ -37,8 +37,10 @@ docs: environment-test  ## regenerate the generated pages of docs/
 baseline: environment-test  ## accept the protocol as it is (needs an ADR, see CONTRIBUTING.md)
 	@$(VENV)/python -m tools.protocol baseline
 
-pins: environment-test  ## pin every installed package as it is now, after a change of dependencies
-	@{ echo "# Every package of .venv/, so that a new machine gets the same ones: make pins"; \
+pins:  ## install the newest allowed version of every dependency and pin it for the checks
+	@rm -rf .venv tools/constraints.txt
+	@$(MAKE) --no-print-directory environment-test
+	@{ echo "# Every package of .venv/, so that a new machine gets the same; made by: make pins"; \
 	    $(VENV)/pip freeze --exclude-editable --exclude pip; } > tools/constraints.txt
 
 environment:
