@@ -1,6 +1,7 @@
 """The stores that the contract runs over, and how each is closed and found again."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -69,3 +70,20 @@ def reopen(backend: Backend, store: Store) -> Callable[[], Awaitable[Store]]:
         return backend.open()
 
     return close_and_open
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 3 MiB."""
+    mounted = tmp_path / "disk"
+    mounted.mkdir()
+    mount = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=3m,mode=0700", "tmpfs", str(mounted)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if mount.returncode != 0:
+        pytest.skip(f"cannot mount a tmpfs here: {mount.stderr.strip()}")
+    yield mounted
+    subprocess.run(["umount", str(mounted)], check=True)

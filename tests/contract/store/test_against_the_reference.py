@@ -1,8 +1,6 @@
 """Random histories: every store answers as the store in memory does."""
 
-import asyncio
 import tempfile
-from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -98,8 +96,8 @@ async def _contents(store: Store) -> object:
 
 @settings(max_examples=60, deadline=None)
 @given(steps=_STEPS)
-def test_a_history_leaves_sqlite_as_it_leaves_the_reference(steps: list[Step]) -> None:
-    async def compare(directory: Path) -> None:
+async def test_a_history_leaves_sqlite_as_it_leaves_the_reference(steps: list[Step]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
         reference: Store = MemoryStore()
         store = open_store(f"sqlite:///{directory}/store.db")
         try:
@@ -108,6 +106,3 @@ def test_a_history_leaves_sqlite_as_it_leaves_the_reference(steps: list[Step]) -
             assert await _contents(store) == await _contents(reference)
         finally:
             await store.close()
-
-    with tempfile.TemporaryDirectory() as directory:
-        asyncio.run(compare(Path(directory)))

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -68,23 +67,6 @@ async def test_a_killed_writer_loses_no_acked_commit_and_leaves_no_half(tmp_path
             assert [row.key for row in listed] == keys
         finally:
             await store.close()
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 3 MiB."""
-    mounted = tmp_path / "disk"
-    mounted.mkdir()
-    mount = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=3m,mode=0700", "tmpfs", str(mounted)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if mount.returncode != 0:
-        pytest.skip(f"cannot mount a tmpfs here: {mount.stderr.strip()}")
-    yield mounted
-    subprocess.run(["umount", str(mounted)], check=True)
 
 
 async def _fill(store: Store, epoch: int, n: int) -> int:
