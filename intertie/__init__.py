@@ -1,7 +1,7 @@
 """Intertie: a federation of computing power.
 
-This is the public import surface. It loads nothing heavy: `import intertie` must not import grpc, so
-names of the SDK are resolved on first use (PEP 562).
+This is the public import surface. It loads nothing heavy: `import intertie` must not import grpc,
+so names of the SDK are resolved on first use (PEP 562).
 """
 
 from importlib import import_module

@@ -1,8 +1,8 @@
 """The ports between pure code and the world: small protocols, no implementation.
 
 Imports nothing of Intertie and nothing that does I/O, so that pure code may name what it is given.
-Implementations: `intertie.clock`, `intertie.store`, and the fakes in `intertie.testing`. Each port has
-at least two and one contract suite in `tests/contract` that runs over all of them.
+Implementations: `intertie.clock`, `intertie.store`, and the fakes in `intertie.testing`. Each port
+has at least two and one contract suite in `tests/contract` that runs over all of them.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence

@@ -8,7 +8,6 @@ from intertie.model.states import FailureClass, Outcome, RunState
 from intertie.model.task import CheckpointRef, StoredFile
 from intertie.model.token import Token
 
-
 # --- agent -> region -----------------------------------------------------------------------------
 
 
@@ -51,8 +50,9 @@ class Beat:
 class AgentRunUpdate:
     """The state of a run on the node; sent again until AckRun (for ENDED) answers.
 
-    `started_ms`/`ended_ms` are UTC; `boot_ms` is the run time by the boot clock. `evidence` holds what the
-    keeper saw (oom, timeout, deadline, disk, stop reason, errno), for classification by the region.
+    `started_ms`/`ended_ms` are UTC; `boot_ms` is the run time by the boot clock. `evidence` holds
+    what the keeper saw (oom, timeout, deadline, disk, stop reason, errno), for classification by
+    the region.
     """
 
     task: str
@@ -79,7 +79,8 @@ class AgentRunUpdate:
 class UsageSample:
     """What a run used in one interval. Numbered from 1 without gaps per (task, token).
 
-    [start_ms, end_ms) is UTC, `boot_ms` the same duration by the boot clock. `final` = the run's last.
+    [start_ms, end_ms) is UTC, `boot_ms` the same duration by the boot clock. `final` = the run's
+    last.
     """
 
     task: str
@@ -187,7 +188,7 @@ class StopRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AckRun:
-    """The end of a run and all of its samples are durable at the region: the agent may forget it."""
+    """The end of a run and all of its samples are durable at the region: forget it."""
 
     task: str
     token: Token

@@ -11,7 +11,6 @@ from intertie.model.states import FailureClass, Outcome, RunState
 from intertie.model.task import CheckpointRef, StoredFile
 from intertie.model.token import Epoch, Token
 
-
 # --- region -> federation ------------------------------------------------------------------------
 
 
@@ -31,7 +30,7 @@ class RegionHello:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseRenew:
-    """Ask for a lease; `seq` comes back in the grant, so that the holder knows when it sent this."""
+    """Ask for a lease; `seq` comes back in the grant: the holder knows when it sent this."""
 
     seq: int
 
@@ -65,8 +64,8 @@ class AssignAck:
 class RunUpdate:
     """The whole state of a run at its region; the newest replaces all earlier ones.
 
-    `revision` grows with each change of the run in the region's store, so that late ones are dropped.
-    An ENDED update is sent again until RunClosed answers it.
+    `revision` grows with each change of the run in the region's store, so that late ones are
+    dropped. An ENDED update is sent again until RunClosed answers it.
     """
 
     task: str
@@ -114,7 +113,7 @@ class RunDigest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bytes:
-    """A chunk of a log or output. `next_offset` is where to go on; `final` = nothing will follow."""
+    """A chunk of a log or output. `next_offset` is where to go on; `final` = nothing follows."""
 
     id: int
     data: bytes
@@ -141,7 +140,7 @@ class FederationHello:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseGrant:
-    """A lease of `lease_ms` from when renewal `seq` was sent; covers all `move` runs of the region."""
+    """A lease of `lease_ms` from when renewal `seq` was sent, for all `move` runs of the region."""
 
     seq: int
     lease_ms: int
@@ -149,7 +148,7 @@ class LeaseGrant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferRequest:
-    """Ask what the region can do now for `count` units of a shape. `hold_ms` 0 = do not hold (plan).
+    """Ask what the region can do now for `count` units. `hold_ms` 0 = do not hold (plan).
 
     `shapes` are the variants in order of preference.
     """
@@ -216,7 +215,7 @@ class CancelRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunClosed:
-    """The final update of a run is durable at the federation: the region may forget to resend it."""
+    """The final update of a run is durable at the federation: no need to resend it."""
 
     task: str
     token: Token

@@ -3,8 +3,8 @@
     projects/{project}/tasks/{id}            id = 2 hex digits of shard + "-" + UUIDv7
     projects/{project}/tasks/{id}/runs/{n}   n from 1
 
-The shard is a function of (project, request_id), so that a retried create reaches the same shard; the
-id carries it, so that reads need no request_id.
+The shard is a function of (project, request_id), so that a retried create reaches the same shard;
+the id carries it, so that reads need no request_id.
 """
 
 import hashlib

@@ -22,8 +22,8 @@ class Device:
 class NodeCapability:
     """What a node is and has, as its probes found it. Sizes in bytes, `cpu` in thousandths.
 
-    `software` maps a package (`python`, `cuda`, `driver`) to a version; `found` says how each value was
-    found or why it is missing.
+    `software` maps a package (`python`, `cuda`, `driver`) to a version; `found` says how each value
+    was found or why it is missing.
     """
 
     cpu: int
@@ -41,7 +41,7 @@ class NodeCapability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """The resources that one unit of a task takes on one node: what offers and placement count in."""
+    """What one unit of a task takes on one node: what offers and placement count in."""
 
     cpu: int
     memory: int
@@ -58,7 +58,8 @@ class Shape:
 class NodeClass:
     """Nodes of a region that are alike: how many, what the largest has, and the free blocks.
 
-    `free_blocks` counts nodes by whole free devices: {1: 3, 8: 1} = three nodes with one, one with 8.
+    `free_blocks` counts nodes by whole free devices: {1: 3, 8: 1} = three nodes with one and
+    one with 8.
     """
 
     architecture: str

@@ -1,9 +1,9 @@
 """The task spec: what a person asks for (tasks.md).
 
-One model for the YAML file, the Python SDK and the protobuf message. Numbers are integers in the unit
-that the field's name or marker says; people write `512MiB` and `5m`, `intertie.sdk` parses them.
-Fields that this version does not serve yet exist, so that their place is fixed; `intertie.model.validate`
-refuses them by name, it never ignores them.
+One model for the YAML file, the Python SDK and the protobuf message. Numbers are integers in the
+unit that the field's name or marker says; people write `512MiB` and `5m`, `intertie.sdk` parses
+them. Fields that this version does not serve yet exist, so that their place is fixed;
+`intertie.model.validate` refuses them by name, it never ignores them.
 """
 
 from collections.abc import Mapping

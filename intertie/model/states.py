@@ -1,19 +1,20 @@
 """States of tasks, runs and regions, as tables.
 
-**Task.** PENDING waits at the federation. ASSIGNED has a durable epoch and region; whether the region
-knows is unknown until it answers, and unknown means yes. RUNNING follows the region's report. UNKNOWN:
-the region is out of touch and nothing was restarted; it leaves UNKNOWN when the region answers, or to
-PENDING when a `move` task's window and the lease are over (never for `stay` without proof of death).
-CANCELLING waits for the region's word that nothing runs. PARKED waits for a person. The last three
-states are final: at most one of them is ever committed (invariant I3).
+**Task.** PENDING waits at the federation. ASSIGNED has a durable epoch and region; whether the
+region knows is unknown until it answers, and unknown means yes. RUNNING follows the region's
+report. UNKNOWN: the region is out of touch and nothing was restarted; it leaves UNKNOWN when the
+region answers, or to PENDING when a `move` task's window and the lease are over (never for `stay`
+without proof of death). CANCELLING waits for the region's word that nothing runs. PARKED waits for
+a person. The last three states are final: at most one of them is ever committed (invariant I3).
 
-**Run.** One attempt at one region. A region moves QUEUED -> STAGING -> STARTING -> RUNNING -> STOPPING ->
-ENDED; a re-placement inside the region goes back to QUEUED under a higher sub-epoch. ENDED carries one
-outcome and is final.
+**Run.** One attempt at one region. A region moves QUEUED -> STAGING -> STARTING -> RUNNING ->
+STOPPING -> ENDED; a re-placement inside the region goes back to QUEUED under a higher sub-epoch.
+ENDED carries one outcome and is final.
 
 **Region.** Administrative state (what was decided) beside reachability (what is observed).
 
-Diagrams in the docs are generated from these tables; `tests/unit/model` checks that the tables are total.
+Diagrams in the docs are generated from these tables; `tests/unit/model` checks that the tables are
+total.
 """
 
 from collections.abc import Mapping

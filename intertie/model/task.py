@@ -14,6 +14,9 @@ from intertie.model.states import (
 )
 from intertie.model.token import Epoch, Token
 
+FIRST_EPOCH = Epoch(1, 0)
+"""The epoch of a task that was never assigned, in the first generation of a store."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
@@ -106,7 +109,7 @@ class Task:
     state: TaskState = TaskState.PENDING
     wait: Wait | None = None
     region: str = ""
-    epoch: Epoch = Epoch(1, 0)
+    epoch: Epoch = FIRST_EPOCH
     attempts: int = 0
     backoff: int = 0
     excluded: tuple[str, ...] = ()
@@ -191,7 +194,7 @@ class Weight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The answer of plan and explain: a verdict per region, the choice, and what would change it."""
+    """The answer of plan and explain: a verdict per region, the choice, what would change it."""
 
     verdicts: tuple[Verdict, ...]
     chosen: str = ""

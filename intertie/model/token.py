@@ -1,8 +1,9 @@
 """Tokens: the right to act for a run (safety.md).
 
-A token is (epoch, sub-epoch). The federation gives the epoch = (generation, n): `generation` grows when
-a store is restored, `n` with each assignment of the task. The region gives the sub-epoch: it grows with
-each placement inside the region. A sink keeps the highest token it has seen and refuses an older one.
+A token is (epoch, sub-epoch). The federation gives the epoch = (generation, n): `generation` grows
+when a store is restored, `n` with each assignment of the task. The region gives the sub-epoch: it
+grows with each placement inside the region. A sink keeps the highest token it has seen and refuses
+an older one.
 """
 
 from dataclasses import dataclass

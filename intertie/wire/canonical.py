@@ -7,7 +7,6 @@ region that ignored a field could break a bound that the submitter set.
 """
 
 import hashlib
-from typing import cast
 
 import msgspec
 from google.protobuf.message import Message
@@ -16,7 +15,7 @@ from intertie.errors import invalid
 from intertie.model.spec import TaskSpec
 
 _ENCODER = msgspec.json.Encoder(order="sorted")
-_DECODER = msgspec.json.Decoder(TaskSpec)
+_DECODER: msgspec.json.Decoder[TaskSpec] = msgspec.json.Decoder(TaskSpec)
 
 
 def encode_spec(spec: TaskSpec) -> bytes:
@@ -27,7 +26,7 @@ def encode_spec(spec: TaskSpec) -> bytes:
 def decode_spec(data: bytes) -> TaskSpec:
     """The spec of canonical bytes; INVALID_FIELD `spec` for all other bytes."""
     try:
-        spec = cast(TaskSpec, _DECODER.decode(data))
+        spec = _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise invalid("spec", f"is no canonical spec: {error}") from None
     if _ENCODER.encode(spec) != data:

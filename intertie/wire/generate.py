@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING
 from typing import Any, NoReturn, Protocol
 
+from intertie.errors import CallerError
 from intertie.wire.matching import Match, Override, Sort, enum_numbers, unset_is_default
 from intertie.wire.scalars import (
     FaultError,
@@ -53,6 +54,8 @@ def generate(
     scope: dict[str, Any] = {
         "Model": model,
         "FaultError": FaultError,
+        "CallerError": CallerError,
+        "refused": _refused,
         "read_each": _read_each,
         "fill_each": _fill_each,
         "missing": _missing,
@@ -111,8 +114,9 @@ def _read_source(
         targets = "".join(f"v_{name}, " for name in override.fields)
         yield f"        f = {override.pb!r}; {targets} = read_{i}(pb.{override.pb})"
         direct.extend(f"{name}=v_{name}" for name in override.fields)
-    yield f"        return Model({', '.join(direct)})"
+    yield f"        f = ''; return Model({', '.join(direct)})"
     yield "    except FaultError as fault: raise fault.under(f) from None"
+    yield "    except CallerError as error: raise refused(error) from None"
     yield "    except ValueError as error: raise FaultError(str(error), f) from None"
 
 
@@ -141,6 +145,12 @@ def _read(match: Match, *, zero_is_unset: bool) -> tuple[str, bool]:
             return f"read_each(r_{name}, r) if (r := {value}) else ()", True
         case Sort.MAP:
             return f"dict(r.items()) if (r := {value}) else {{}}", False
+
+
+def _refused(error: CallerError) -> FaultError:
+    """What the model itself refuses when a value is made of the fields."""
+    first = error.fields[0]
+    return FaultError(first.description, first.field)
 
 
 def _missing() -> NoReturn:

@@ -67,6 +67,7 @@ _ALIASES: Mapping[str, str] = {
     "shm": "shm_bytes",
     "cpu": "cpu_millis",
     "fraction": "fraction_millis",
+    "currency": "currency_code",
     "memory_peak": "memory_peak_bytes",
     "device_memory": "device_memory_bytes",
     "max_cpu": "max_cpu_millis",
