@@ -37,7 +37,6 @@ _SUM = re.compile(r"-?(?:0|[1-9][0-9]{0,38})")
 _PATTERNS: Mapping[str, re.Pattern[str]] = {
     "region": ID,
     "salt": re.compile(r"[0-9a-f]{32}"),
-    "rid": _TEXT,
     "project": ID,
     "payer": ID,
     "principal": _TEXT,
@@ -79,7 +78,7 @@ _COUNTS = frozenset(
         "record_count",
     }
 )
-_VARYING = frozenset({"rid", "salt", "evidence_sha256"})
+_VARYING = frozenset({"salt", "evidence_sha256"})
 
 _EVERY = frozenset(("type", "kind", "region", "rid", *SEALED))
 _RUN = frozenset(["project", "payer", "principal", "task", "run", "rank", "node"])
@@ -117,7 +116,8 @@ CORRECTIONS = ("adjustment", "void")
 class _Plan:
     """How to judge the values of one shape."""
 
-    counts: tuple[str, ...]
+    counts: Callable[[Any], tuple[Any, ...]]
+    count_names: tuple[str, ...]
     repeated: Callable[[Any], tuple[Any, ...]]
     repeated_names: tuple[str, ...]
     varying: tuple[tuple[str, Callable[[str], re.Match[str] | None]], ...]
@@ -129,25 +129,29 @@ def check(record: Mapping[str, Any]) -> None:
         raise _wrong("type", f"expected {TYPE!r}, got {record.get('type')!r}")
     kind = record.get("kind")
     plan = _plan(kind, tuple(record))
-    for name in plan.counts:
-        value = record[name]
-        if type(value) is not int or (value < 0 and not _may_be_negative(name, kind)):
-            raise _wrong(name, f"expected a count, got {value!r}")
     try:
+        counts = plan.counts(record)
+        if min(counts) < 0 or bool in map(type, counts):  # True is an int to Python
+            _check_counts(kind, plan.count_names, counts)
         _check_repeated(plan.repeated_names, plan.repeated(record))
         for name, matches in plan.varying:
             if matches(record[name]) is None:
                 raise _wrong(name, f"{record[name][:80]!r} is not allowed")
+        if type(record["rid"]) is not str:
+            raise _wrong("rid", f"expected a text, got {record['rid']!r}")
     except TypeError:
-        raise _wrong("record", "a text field holds another type") from None
+        raise _wrong("record", "a field holds a value of another type") from None
     if kind == "usage":
         _check_usage_rid(record)
     else:
         _RULES[str(kind)](record)
 
 
-def _may_be_negative(name: str, kind: object) -> bool:
-    return name == "quantity" and kind in CORRECTIONS
+def _check_counts(kind: object, names: tuple[str, ...], values: tuple[Any, ...]) -> None:
+    for name, value in zip(names, values, strict=True):
+        signed = name == "quantity" and kind in CORRECTIONS
+        if type(value) is not int or (value < 0 and not signed):
+            raise _wrong(name, f"expected a count, got {value!r}")
 
 
 @lru_cache(maxsize=1024)
@@ -162,7 +166,8 @@ def _plan(kind: object, keys: tuple[str, ...]) -> _Plan:
     repeated = tuple(name for name in keys if name in _PATTERNS and name not in _VARYING)
     getter = itemgetter(*repeated, "type")  # two keys at least: the result is always a tuple
     varying = tuple((n, _PATTERNS[n].fullmatch) for n in keys if n in _VARYING)
-    return _Plan(tuple(n for n in keys if n in _COUNTS), getter, repeated, varying)
+    counts = tuple(name for name in keys if name in _COUNTS)  # seq and recorded_ms at least
+    return _Plan(itemgetter(*counts), counts, getter, repeated, varying)
 
 
 @lru_cache(maxsize=1 << 15)
