@@ -11,15 +11,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from intertie.clock import SystemClock
+from intertie.testing.waiting import eventually_sync
 
 START_S = 20.0
-_POLL_S = 0.02
 
 
 def etcd_binary() -> str | None:
@@ -178,17 +176,15 @@ class EtcdServers:
 
     def wait_healthy(self, node: EtcdNode) -> None:
         """Wait until a member serves and sees a leader."""
-        _wait(node.is_healthy, f"etcd member {node.name} does not serve")
+        eventually_sync(node.is_healthy, START_S, what=f"etcd member {node.name} serving")
 
     def leader(self) -> EtcdNode:
         """The leading member; waits until there is one."""
-        leaders: list[EtcdNode] = []
-
-        def found() -> bool:
-            leaders.extend(node for node in self.nodes if node.is_leader())
-            return bool(leaders)
-
-        _wait(found, "the etcd cluster has no leader")
+        leaders = eventually_sync(
+            lambda: [node for node in self.nodes if node.is_leader()],
+            START_S,
+            what="an etcd leader",
+        )
         return leaders[0]
 
     def stop(self) -> None:
@@ -219,14 +215,6 @@ def free_ports(count: int) -> Sequence[int]:
             listener.bind(("127.0.0.1", 0))
             ports.append(int(listener.getsockname()[1]))
         return ports
-
-
-def _wait(condition: Callable[[], bool], complaint: str) -> None:
-    clock = SystemClock()
-    deadline_ns = clock.now().boot_ns + int(START_S * 1e9)
-    while not condition():
-        assert clock.now().boot_ns < deadline_ns, f"{complaint} after {START_S} s"
-        time.sleep(_POLL_S)
 
 
 def _dying_with_us() -> Sequence[str]:

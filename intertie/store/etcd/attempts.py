@@ -18,9 +18,8 @@ from tenacity import (
     wait_random,
 )
 
-from intertie.store.etcd.channels import CallEndedError, Cluster, Member
+from intertie.store.etcd.channels import CallEndedError, Cluster, Limits, Member
 from intertie.store.etcd.faults import EtcdRefusedError, EtcdUnavailableError, OutcomeUnknownError
-from intertie.store.etcd.limits import Limits
 
 T = TypeVar("T")
 Call = Callable[[Member, float], Awaitable[T]]

@@ -8,15 +8,13 @@ on. Must not know keys or revisions.
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import grpc
 import grpc.aio
 from google.protobuf.message import Message
-
-from intertie.store.etcd.limits import Limits
 
 Req = TypeVar("Req", bound=Message)
 Resp = TypeVar("Resp", bound=Message)
@@ -25,6 +23,37 @@ REQUIRE_LEADER = (("hasleader", "true"),)
 """Metadata by which a member that is cut off from the leader refuses at once instead of waiting."""
 
 _POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one client. Seconds unless the name says otherwise.
+
+    A frozen member is noticed after `attempt_s` by a call and after `silence_s` by a watch, so
+    these two decide how long a failover takes.
+    """
+
+    call_s: float = 6.0
+    """One operation over all its attempts."""
+    attempt_s: float = 2.0
+    """One attempt at one member."""
+    beat_s: float = 1.0
+    """How often a watch asks its member for a sign of life."""
+    silence_s: float = 4.0
+    """A watch leaves a member that said nothing for this long."""
+    backoff_s: float = 0.05
+    """First pause before another attempt; doubles, with jitter, up to `backoff_max_s`."""
+    backoff_max_s: float = 1.0
+    keepalive_s: float = 10.0
+    """HTTP/2 ping interval. etcd ends connections that ping more often than every 5 s."""
+    message_bytes: int = 64 * 1024 * 1024
+    page_keys: int = 1000
+    """Keys read at once when a prefix is listed."""
+
+    def __post_init__(self) -> None:
+        assert 0 < self.attempt_s <= self.call_s, self
+        assert 0 < self.beat_s < self.silence_s, self
+        assert self.keepalive_s >= 6, self
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +96,13 @@ def _foreign_cancellation() -> Iterator[None]:
 class Stream(Generic[Req, Resp]):
     """A bidirectional stream: send, receive, close. Raises AioRpcError or CallEndedError."""
 
-    def __init__(self, call: grpc.aio.StreamStreamCall[Req, Resp]) -> None:
+    def __init__(
+        self,
+        call: grpc.aio.StreamStreamCall[Req, Resp],
+        on_close: Callable[["Stream[Any, Any]"], None],
+    ) -> None:
         self._call = call
+        self._on_close = on_close
 
     async def send(self, message: Req) -> None:
         """Write one message."""
@@ -86,6 +120,7 @@ class Stream(Generic[Req, Resp]):
     def close(self) -> None:
         """Cancel the call; idempotent."""
         self._call.cancel()
+        self._on_close(self)
 
 
 class Member:
@@ -93,6 +128,7 @@ class Member:
 
     def __init__(self, target: str, tls: Tls | None, limits: Limits) -> None:
         self.target = target
+        self._streams: set[Stream[Any, Any]] = set()
         options = _options(limits, tls)
         self._channel = (
             grpc.aio.insecure_channel(target, options)
@@ -128,11 +164,17 @@ class Member:
             request_serializer=method.request.SerializeToString,
             response_deserializer=method.response.FromString,
         )
-        return Stream(invoke(timeout=timeout_s, metadata=REQUIRE_LEADER))
+        call = invoke(timeout=timeout_s, metadata=REQUIRE_LEADER)
+        stream: Stream[Req, Resp] = Stream(call, self._streams.discard)
+        self._streams.add(stream)
+        return stream
 
-    async def close(self) -> None:
-        """Close the channel; calls under way fail as cancelled."""
-        await self._channel.close()
+    async def close(self, grace_s: float | None = None) -> None:
+        """Close the channel, after the calls under way or `grace_s`; streams end at once."""
+        # Closing a channel leaves its open streams alive (seen with grpcio 1.82).
+        for stream in tuple(self._streams):
+            stream.close()
+        await self._channel.close(grace_s)
 
 
 class Cluster:
@@ -173,7 +215,7 @@ class Cluster:
     async def replace_tls(self, tls: Tls) -> None:
         """Dial all members anew with other certificates; gRPC cannot reload a client's."""
         old, self._line = self._line, [Member(t, tls, self._limits) for t in self._targets]
-        await asyncio.gather(*(member.close() for member in old))
+        await asyncio.gather(*(member.close(self._limits.attempt_s) for member in old))
 
     async def close(self) -> None:
         """Close all channels; idempotent."""

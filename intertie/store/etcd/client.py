@@ -15,9 +15,8 @@ import grpc.aio
 from intertie.api.etcd.v3 import etcd_pb2 as pb
 from intertie.store.etcd import rpc
 from intertie.store.etcd.attempts import Attempts
-from intertie.store.etcd.channels import CallEndedError, Cluster, Member, Tls
+from intertie.store.etcd.channels import CallEndedError, Cluster, Limits, Member, Tls
 from intertie.store.etcd.faults import LeaseGoneError
-from intertie.store.etcd.limits import Limits
 from intertie.store.etcd.port import (
     Entry,
     Guard,
@@ -80,6 +79,7 @@ class EtcdClient:
         repeatable: bool = False,
     ) -> TxnResult:
         """Do all operations at one revision if all guards hold, else nothing."""
+        assert len({o.key for o in operations}) == len(operations), "each key at most once"
         request = rpc.txn_to_pb(guards, operations)
         leases = [o.lease for o in operations if isinstance(o, Write) and o.lease]
 

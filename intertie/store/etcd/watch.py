@@ -21,8 +21,7 @@ import grpc.aio
 import structlog
 
 from intertie.api.etcd.v3 import etcd_pb2 as pb
-from intertie.store.etcd.channels import CallEndedError, Cluster, Member, Stream
-from intertie.store.etcd.limits import Limits
+from intertie.store.etcd.channels import CallEndedError, Cluster, Limits, Member, Stream
 from intertie.store.etcd.port import Delete, Listing, Put, Resync, WatchEvent
 from intertie.store.etcd.reads import Head, read_head, read_prefix
 from intertie.store.etcd.rpc import RANGE, WATCH, change_from_pb, prefix_range
