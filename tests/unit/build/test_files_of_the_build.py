@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 from tools.coverage_floor import tally
 from tools.environment import STAMPED_FILES, environment_digest, missing_packages
 from tools.generated import GENERATED
+from tools.protocol import BASELINE
 from tools.stubs import compare, contents, generate
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
@@ -51,3 +53,16 @@ def test_the_stamp_depends_on_the_files_that_say_what_to_install() -> None:
 
 def test_every_generated_document_is_listed_once() -> None:
     assert len({document.path for document in GENERATED}) == len(GENERATED)
+
+
+def test_the_baseline_protects_every_service_of_the_protocol() -> None:
+    baseline = FileDescriptorSet.FromString((ROOT / BASELINE).read_bytes())
+    protected = {f"{file.package}.{s.name}" for file in baseline.file for s in file.service}
+    assert protected >= {
+        "intertie.api.agent.v1.AgentLinkService",
+        "intertie.api.federation.v1.BlobService",
+        "intertie.api.federation.v1.LinkService",
+        "intertie.api.federation.v1.TaskService",
+        "intertie.api.metering.v1.MeteringService",
+        "intertie.api.regional.v1.PoolService",
+    }
