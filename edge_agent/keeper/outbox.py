@@ -1,0 +1,96 @@
+"""Between deciding and telling: records go to disk first, then effects are released, in order.
+
+One commit takes all that a turn of the loop has changed. When it fails (full disk), replies are
+refused, starts are called off, and notifications wait for a commit that succeeds.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from edge_agent.keeper.events import Drop, Key, Refuse, Reply, Save, Spawn
+from edge_agent.keeper.journal import Journal
+from edge_agent.keeper.protocol import STORE_UNAVAILABLE, Body, ProtocolFault
+from edge_agent.keeper.record import Run
+
+RETRY_NS: Final = 1_000_000_000
+
+
+class Broadcast(NamedTuple):
+    """A notification with the view of its run at that moment."""
+
+    note: str
+    run: Body
+
+
+Release = Reply | Refuse | Spawn | Broadcast
+
+
+class Outbox:
+    """What waits for the disk."""
+
+    def __init__(self, journal: Journal, clock: Callable[[], int]) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._dirty: dict[Key, bool] = {}
+        self._drops: list[Drop] = []
+        self._waiting: list[Release] = []
+        self._held: list[Release] = []
+        self.retry_at: int | None = None
+
+    @property
+    def behind(self) -> bool:
+        """Whether the disk lags what was decided."""
+        return self.retry_at is not None
+
+    @property
+    def due(self) -> bool:
+        """Whether `commit` has something to do."""
+        if self.retry_at is None:
+            return bool(self._waiting or self._dirty or self._drops)
+        return bool(self._waiting) or self.retry_at <= self._clock()
+
+    def save(self, order: Save) -> None:
+        """Have a record written with the next commit."""
+        self._dirty[order.key] = order.durable or self._dirty.get(order.key, False)
+
+    def drop(self, order: Drop) -> None:
+        """Have a record removed with the next commit."""
+        self._drops.append(order)
+
+    def put(self, effect: Release) -> None:
+        """Have an effect released after the next commit."""
+        self._waiting.append(effect)
+
+    def commit(self, runs: dict[Key, Run]) -> tuple[list[Release], OSError | None]:
+        """Write. Returns what may be released now; on a fault, what must be called off:
+        refusals in place of replies, and the starts that must not happen.
+        """
+        waiting, self._waiting = self._waiting, []
+        try:
+            self._write(runs)
+        except OSError as error:
+            self.retry_at = self._clock() + RETRY_NS
+            self._held += [effect for effect in waiting if isinstance(effect, Broadcast)]
+            off = [_called_off(each, error) for each in waiting if not isinstance(each, Broadcast)]
+            return off, error
+        self.retry_at = None
+        waiting, self._held = self._held + waiting, []
+        return waiting, None
+
+    def _write(self, runs: dict[Key, Run]) -> None:
+        for key in self._dirty:
+            if key in runs:
+                self._journal.save(runs[key])
+        if any(self._dirty.values()):
+            self._journal.sync()
+        self._dirty.clear()
+        if self._drops:
+            self._journal.forget((*drop.key, drop.mark) for drop in self._drops)
+            self._drops.clear()
+
+
+def _called_off(effect: Release, error: OSError) -> Release:
+    if isinstance(effect, Reply):
+        message = f"the keeper cannot write its state ({error.strerror}): make room, then retry"
+        return Refuse(effect.tag, ProtocolFault(STORE_UNAVAILABLE, message))
+    return effect
