@@ -23,6 +23,7 @@ from tools.environment import ROOT
 LOGS = ROOT / ".tools" / "logs"
 SHOWN_LINES = 150
 LANES = 2
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 NO_TESTS_COLLECTED = 5
 
 
@@ -103,6 +104,7 @@ def run_one(check: Check) -> Result:
             output, _ = process.communicate()
             output += f"\nstopped: {check.name} ran longer than {check.limit_s} s\n"
     seconds = time.perf_counter() - started
+    output = ESCAPES.sub("", output)
     write_log(check.name, output)
     ok = process.returncode == 0 or (
         check.may_be_empty and process.returncode == NO_TESTS_COLLECTED
