@@ -1,6 +1,13 @@
-"""What holds for all tests: hypothesis judges answers, not speed, since tests share two processors."""
+"""What holds for all tests: property tests judge answers, not speed, and CI repeats its examples.
+
+Two tests run at a time, so a time limit for a single example would fail by chance.
+"""
+
+import os
 
 from hypothesis import settings
 
-settings.register_profile("intertie", deadline=None, print_blob=True)
+settings.register_profile(
+    "intertie", deadline=None, print_blob=True, derandomize="CI" in os.environ
+)
 settings.load_profile("intertie")
