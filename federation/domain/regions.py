@@ -15,6 +15,7 @@ from intertie.model.link import (
     CancelRun,
     DigestEntry,
     DigestRequest,
+    FromFederation,
     LeaseGrant,
     LeaseRenew,
     Offer,
@@ -226,13 +227,11 @@ class Regions:
 
     def _silent_task(self, task: Task) -> None:
         core = self._core
-        assert task.spec is not None, "a live task holds its spec"
         if task.state in _LIVE:
             after = lifecycle.moved(task, TaskState.UNKNOWN, core.now.utc_ms)
             core.change(task, after, "OUT_OF_TOUCH", core.replica, f"{task.region} is silent")
             task = after
-        is_move = task.spec.tolerance.on_disconnect is OnDisconnect.MOVE
-        if is_move and core.now.boot_ns >= self.move_due(task):
+        if _is_move(task) and core.now.boot_ns >= self.move_due(task):
             message = f"{task.region} was silent until its lease was over"
             core.change(task, lifecycle.lost(task, core.now.utc_ms, message), "LOST", core.replica)
 
@@ -266,12 +265,12 @@ class Regions:
         if core.now.boot_ns < unknown_ns:
             return [unknown_ns]
         moves = [core.tasks[id_] for id_ in ids]
-        return [
-            max(self.move_due(task), core.now.boot_ns + 1)
-            for task in moves
-            if task.spec is not None and task.spec.tolerance.on_disconnect is OnDisconnect.MOVE
-        ]
+        return [max(self.move_due(task), core.now.boot_ns + 1) for task in moves if _is_move(task)]
 
-    def _send(self, region: str, message: object) -> None:
-        self._core.emit(Send(region=region, message=message))  # type: ignore[arg-type] # one of
-        FromFederation
+    def _send(self, region: str, message: FromFederation) -> None:
+        self._core.emit(Send(region=region, message=message))
+
+
+def _is_move(task: Task) -> bool:
+    assert task.spec is not None, "a live task holds its spec"
+    return task.spec.tolerance.on_disconnect is OnDisconnect.MOVE

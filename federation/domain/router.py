@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from intertie.model.validate import shapes
-from intertie.residency.paths import allowed
 
 from federation.domain.fleet import MS, Member, Timing
 from intertie.model.pool import NodeClass, Shape
@@ -18,6 +17,7 @@ from intertie.model.spec import TaskSpec
 from intertie.model.states import WaitReason
 from intertie.model.task import Check, Verdict, Weight
 from intertie.ports import Now
+from intertie.residency.paths import allowed
 
 EPS = 0.05
 """Share of the capacity that a full region still weighs, so that it is asked at all."""

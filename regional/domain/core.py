@@ -1,0 +1,237 @@
+"""The region's decisions: one core for its pool, its queue and its runs.
+
+`handle` is the only mutator. The parts each know one side: `upward` the federation, `downward` the
+nodes, `scheduling` the queue. They meet in `change`, which makes a run's transition and its
+pending usage durable in one commit and keeps every index true.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from intertie.model.validate import shapes
+
+from intertie.drive.drive import Loaded
+from intertie.drive.effects import Erase, Fail, Record, Reply, Reserve, Tick, Write
+from intertie.errors import Reason, error
+from intertie.metering import records
+from intertie.metering.records import Body
+from intertie.model.states import Outcome
+from intertie.model.token import Epoch, Token
+from intertie.ports import Now
+from regional.domain.downward import Downward
+from regional.domain.events import (
+    Adjust,
+    Assigned,
+    AssignRefused,
+    CreateNative,
+    Evict,
+    FederationDown,
+    FederationSaid,
+    FederationUp,
+    NodeDown,
+    NodeSaid,
+    NodeUp,
+    RenewalSent,
+    UsagePending,
+)
+from regional.domain.pool import Node
+from regional.domain.run import RegionRun, StopOrder
+from regional.domain.scheduling import Scheduling
+from regional.domain.upward import Upward
+
+SHARD = 0
+"""The shard of the pool in the region's store."""
+RUN, DONE, PENDING = "run", "done", "pending"
+"""Kinds of rows: runs that matter, runs that are closed, usage that waits for the sequencer."""
+MS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Who and where this region is, and what it lends."""
+
+    region: str
+    jurisdiction: str
+    incarnation: str
+    max_queue: int = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Intervals in ms, see the configuration for what each is for."""
+
+    agent_lease_ms: int = 30_000
+    kill_ms: int = 10_000
+    delta_ms: int = 1_000
+    drift: float = 1e-3
+    unknown_after_ms: int = 6_000
+    summary_every_ms: int = 2_000
+    notice_ms: int = 10_000
+
+    @property
+    def agent_lease_over_ms(self) -> int:
+        """How long after granting an agent's lease the region may act as if it were over."""
+        return int(self.agent_lease_ms * (1 + 2 * self.drift)) + self.delta_ms
+
+
+class RegionCore:
+    """See the module's text."""
+
+    def __init__(self, loaded: Iterable[Loaded], now: Now, *, site: Site, timing: Timing) -> None:
+        self.site = site
+        self.timing = timing
+        self.now = now
+        self.started_ns = now.boot_ns
+        self.runs: dict[str, RegionRun] = {}
+        self.by_task: dict[str, str] = {}
+        self.nodes: dict[str, Node] = {}
+        self._out: list[object] = []
+        self._pending = 0
+        self.scheduling = Scheduling(self)
+        self.upward = Upward(self)
+        self.downward = Downward(self)
+        for row in loaded:
+            if row.kind == RUN:
+                assert isinstance(row.value, RegionRun)
+                self._index(row.value)
+
+    @property
+    def deadline(self) -> int | None:
+        """The next instant at which a Tick has something to do, as boot_ns."""
+        dues = (self.upward.deadline, self.downward.deadline, self.scheduling.deadline)
+        return min((due for due in dues if due is not None), default=None)
+
+    def handle(self, event: object, now: Now) -> Sequence[object]:
+        """Apply one event; see `regional.domain.events`."""
+        self.now, self._out, self._pending = now, [], 0
+        match event:
+            case NodeSaid():
+                self.downward.heard(event)
+            case Assigned():
+                self.upward.assigned(event)
+            case FederationSaid():
+                self.upward.heard(event)
+            case AssignRefused() | RenewalSent() | FederationUp() | FederationDown():
+                self.upward.link_event(event)
+            case NodeUp() | NodeDown():
+                self.downward.link_event(event)
+            case CreateNative():
+                self._native(event)
+            case Evict():
+                self._evict(event)
+            case Adjust():
+                self._adjust(event)
+            case Tick():
+                self.upward.tick()
+                self.downward.tick()
+            case _:
+                raise AssertionError(f"unknown event {event!r}")
+        self.scheduling.place()
+        if self._pending:
+            self.emit(UsagePending(count=self._pending))
+        return self._out
+
+    def emit(self, effect: object) -> None:
+        """Add an effect to those of the present event."""
+        self._out.append(effect)
+
+    # --- state -----------------------------------------------------------------------------------
+
+    def change(
+        self, before: RegionRun | None, after: RegionRun, bodies: Sequence[Body] = ()
+    ) -> None:
+        """Make a run's transition durable, with its pending usage, in one commit."""
+        if before is not None and before.node and before.node != after.node:
+            self._release(before)
+        if not after.is_live and after.node:
+            self._release(after)
+        self._index(after)
+        self.emit(Write(SHARD, RUN, after.key, after, after.project, after.task[-36:]))
+        if before is None or before.state is not after.state:
+            fact = {"task": after.task, "token": str(after.token), "state": after.state.value}
+            self.emit(Record(SHARD, after.key, after.project, fact))
+        for body in bodies:
+            self.pend(body)
+
+    def pend(self, body: Body) -> None:
+        """Add pending usage."""
+        rid = body["rid"]
+        self.emit(Write(SHARD, PENDING, rid, records.pending_bytes(body), "", rid))
+        self._pending += 1
+
+    def close(self, run: RegionRun) -> None:
+        """Forget an ended run that nobody must hear of any longer; its row is kept as done."""
+        assert not run.is_live, "close of a live run"
+        del self.runs[run.key]
+        if self.by_task.get(run.task) == run.key:
+            del self.by_task[run.task]
+        self.emit(Erase(SHARD, RUN, run.key))
+        self.emit(Write(SHARD, DONE, run.key, run, run.project, run.task[-36:]))
+
+    def run_of(self, task: str) -> RegionRun | None:
+        """The newest run of a task here."""
+        key = self.by_task.get(task)
+        return self.runs.get(key) if key is not None else None
+
+    def node_of(self, id_: str) -> Node | None:
+        """A node, if it has attached in this life of the region."""
+        return self.nodes.get(id_)
+
+    def _index(self, run: RegionRun) -> None:
+        self.runs[run.key] = run
+        newest = self.by_task.get(run.task)
+        if newest is None or self.runs[newest].token.epoch <= run.token.epoch:
+            self.by_task[run.task] = run.key
+        node = self.nodes.get(run.node)
+        if node is not None and run.is_live:
+            node.runs[run.key] = run
+        self.scheduling.index(run)
+
+    def _release(self, run: RegionRun) -> None:
+        node = self.nodes.get(run.node)
+        if node is not None:
+            node.runs.pop(run.key, None)
+        self.scheduling.freed()
+
+    # --- the operator ----------------------------------------------------------------------------
+
+    def _native(self, event: CreateNative) -> None:
+        run = RegionRun(
+            task=event.task,
+            project=self.site.region,
+            token=Token(Epoch(1, 1), 0),
+            native=True,
+            spec=event.spec,
+            shape=shapes(event.spec)[0],
+            principal=event.principal,
+            payer=self.site.region,
+            request_id=event.request_id,
+            local_retries=event.spec.tolerance.max_attempts,
+            queued_ms=self.now.utc_ms,
+        )
+        self.change(None, run)
+        self._reserve(event.request_id, event.request_digest, run.key)
+        self.emit(Reply(event.ticket, run))
+
+    def _evict(self, event: Evict) -> None:
+        run = self.run_of(event.task)
+        if run is None or not run.is_live:
+            self.emit(
+                Fail(event.ticket, error(Reason.NOT_FOUND, f"{event.task} has no live run here."))
+            )
+            return
+        order = StopOrder(outcome=Outcome.EVICTED, reason=event.reason, cause="owner")
+        after = self.downward.stop(run, order)
+        self._reserve(event.request_id, event.request_digest, run.key)
+        self.emit(Reply(event.ticket, after))
+
+    def _adjust(self, event: Adjust) -> None:
+        body = records.adjustment(
+            event.original, n=event.n, quantity=event.quantity, reason=event.reason
+        )
+        self.pend(body)
+        self._reserve(event.request_id, event.request_digest, body["rid"])
+        self.emit(Reply(event.ticket, body["rid"]))
+
+    def _reserve(self, request_id: str, digest: str, result: str) -> None:
+        self.emit(Reserve(SHARD, "request", request_id, digest, result))

@@ -1,0 +1,146 @@
+"""What happens to a region: events in, outward effects out.
+
+Messages are the values of `intertie.model.link` and `intertie.model.agentlink`, wrapped with the
+link that they came by. The shell has verified grants before the core hears of an assignment.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from intertie.model.agentlink import AgentHello, FromAgent, FromRegionToAgent
+from intertie.model.link import Assignment, FromFederation, FromRegion
+from intertie.model.spec import TaskSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FederationUp:
+    """The link to a replica stands."""
+
+    link: int
+    replica: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FederationDown:
+    """The link to a replica broke."""
+
+    link: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FederationSaid:
+    """A message of the federation (not an assignment)."""
+
+    link: int
+    message: FromFederation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assigned:
+    """An assignment whose grant was verified: what was granted, cited by its digest."""
+
+    link: int
+    assignment: Assignment
+    spec: TaskSpec
+    caps: Mapping[str, int]
+    grant_sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignRefused:
+    """An assignment whose grant does not hold."""
+
+    link: int
+    assignment: Assignment
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenewalSent:
+    """The shell has sent a lease renewal: the lease counts from here."""
+
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeUp:
+    """An agent attached."""
+
+    link: int
+    hello: AgentHello
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDown:
+    """An agent's stream ended."""
+
+    link: int
+    node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSaid:
+    """A message of an agent."""
+
+    link: int
+    node: str
+    message: FromAgent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateNative:
+    """The operator submits a task of the region's own."""
+
+    ticket: int
+    task: str
+    spec: TaskSpec
+    principal: str
+    request_id: str
+    request_digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evict:
+    """The operator stops a run."""
+
+    ticket: int
+    task: str
+    reason: str
+    request_id: str
+    request_digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adjust:
+    """The operator corrects a record: `original` are the bytes of its leaf."""
+
+    ticket: int
+    original: bytes
+    n: int
+    quantity: int
+    reason: str
+    request_id: str
+    request_digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToFederation:
+    """Outward: a message to the federation; lost if there is no link."""
+
+    message: FromRegion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToNode:
+    """Outward: a message to a node; lost if it is not attached."""
+
+    node: str
+    message: FromRegionToAgent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsagePending:
+    """Outward: there is pending usage for the sequencer."""
+
+    count: int

@@ -1,0 +1,179 @@
+"""A run as its region keeps it, and how it moves: pure functions from a run to the changed run.
+
+One row per run, guest or native. A placement is one try of the run on one node; its token is the
+run's with a sub-epoch that grows by one each time, so that a node that was given up cannot act any
+longer.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from intertie.model.pool import Shape
+from intertie.model.spec import Priority, TaskSpec
+from intertie.model.states import FailureClass, OnDisconnect, Outcome, RunState, check_run
+from intertie.model.task import CheckpointRef, StoredFile
+from intertie.model.token import Token
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopOrder:
+    """Why a run is being stopped, and what its end will count as."""
+
+    outcome: Outcome
+    reason: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionRun:
+    """Instants in UTC ms (0 = not yet), durations in ms by the boot clock of the node.
+
+    `placed_ms` of run time belong to the present placement and count from its start; `done_ms` to
+    earlier placements. `kept_ms` is how far into the present placement the last committed
+    checkpoint reaches.
+    """
+
+    task: str
+    project: str
+    token: Token
+    native: bool
+    spec: TaskSpec
+    shape: Shape
+    variant: int = -1
+    index: int = 0
+    principal: str = ""
+    payer: str = ""
+    grant_sha256: str = ""
+    caps: Mapping[str, int] = field(default_factory=dict)
+    shard: int = 0
+    shard_epoch: int = 0
+    request_id: str = ""
+    state: RunState = RunState.QUEUED
+    outcome: Outcome | None = None
+    node: str = ""
+    devices: tuple[int, ...] = ()
+    placements: int = 0
+    local_retries: int = 0
+    excluded: tuple[str, ...] = ()
+    stop: StopOrder | None = None
+    queued_ms: int = 0
+    placement_ms: int = 0
+    started_ms: int = 0
+    ended_ms: int = 0
+    exit_code: int | None = None
+    signal: int = 0
+    failure_class: FailureClass | None = None
+    cause: str = ""
+    message: str = ""
+    checkpoint: CheckpointRef | None = None
+    resumed_step: int = 0
+    placed_ms: int = 0
+    done_ms: int = 0
+    kept_ms: int = 0
+    lost_ms: int = 0
+    reclaimed_ms: int = 0
+    intervals: int = 0
+    usage_complete: bool = False
+    outputs: tuple[StoredFile, ...] = ()
+    logs: tuple[StoredFile, ...] = ()
+    revision: int = 0
+
+    @property
+    def key(self) -> str:
+        """The row's key: one row per (task, epoch)."""
+        return f"{self.task}@{self.token.epoch}"
+
+    @property
+    def is_move(self) -> bool:
+        """Whether the run stops itself when its lease is over."""
+        return not self.native and self.spec.tolerance.on_disconnect is OnDisconnect.MOVE
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it has not ended."""
+        return self.state is not RunState.ENDED
+
+    @property
+    def rank(self) -> int:
+        """Order in the queue: native, guaranteed, normal, opportunistic."""
+        if self.native:
+            return 0
+        return 1 + list(Priority).index(self.spec.priority)
+
+    @property
+    def run_ms(self) -> int:
+        """Run time over all placements."""
+        return self.done_ms + self.placed_ms
+
+
+def moved(run: RegionRun, state: RunState, **changes: object) -> RegionRun:
+    """The run in another (or the same) state, with a new revision."""
+    check_run(run.state, state)
+    changed = {"state": state, "revision": run.revision + 1, **changes}
+    return replace(run, **changed)  # type: ignore[arg-type] # fields are checked by replace
+
+
+def placed(run: RegionRun, node: str, devices: tuple[int, ...], now_ms: int) -> RegionRun:
+    """The run on a node, under the next token."""
+    return moved(
+        run,
+        RunState.STAGING,
+        token=run.token.next(),
+        node=node,
+        devices=devices,
+        placements=run.placements + 1,
+        placement_ms=now_ms,
+        placed_ms=0,
+        kept_ms=0,
+        intervals=0,
+        usage_complete=False,
+    )
+
+
+def requeued(run: RegionRun, message: str, *, cause: str, exclude: bool) -> RegionRun:
+    """The run back in the queue after its node was lost or failed it; what it did since is lost."""
+    excluded = tuple(sorted({*run.excluded, run.node})) if exclude else run.excluded
+    return moved(
+        run,
+        RunState.QUEUED,
+        node="",
+        devices=(),
+        excluded=excluded,
+        local_retries=run.local_retries - 1,
+        done_ms=run.run_ms,
+        placed_ms=0,
+        kept_ms=0,
+        lost_ms=run.lost_ms + max(0, run.placed_ms - run.kept_ms),
+        cause=cause,
+        message=message,
+    )
+
+
+def ended(
+    run: RegionRun,
+    outcome: Outcome,
+    now_ms: int,
+    *,
+    cause: str,
+    message: str = "",
+    failure_class: FailureClass | None = None,
+) -> RegionRun:
+    """The run at its end. Time since the last committed checkpoint is lost unless it succeeded or
+    its
+
+    submitter cancelled it; the part that the owner caused is also reclaimed (metering.md).
+    """
+    kept = outcome is Outcome.SUCCEEDED or (outcome is Outcome.CANCELLED and cause == "submitter")
+    lost = 0 if kept else max(0, run.placed_ms - run.kept_ms)
+    return moved(
+        run,
+        RunState.ENDED,
+        outcome=outcome,
+        ended_ms=now_ms,
+        cause=cause,
+        message=message,
+        failure_class=failure_class,
+        lost_ms=run.lost_ms + lost,
+        reclaimed_ms=run.reclaimed_ms + (lost if cause == "owner" else 0),
+        stop=None,
+    )

@@ -1,0 +1,305 @@
+"""The region's side of its link to the federation: lease, summary, offers, assignments, updates.
+
+Commit before ack: an AssignAck and a RunUpdate leave only after the commit that they tell of. An
+ended run is told again on every new link until RunClosed answers.
+"""
+
+from typing import TYPE_CHECKING
+
+from intertie.model.link import (
+    AssignAck,
+    Assignment,
+    CancelRun,
+    DigestEntry,
+    DigestRequest,
+    FromRegion,
+    LeaseGrant,
+    OfferRelease,
+    OfferRequest,
+    RunClosed,
+    RunDigest,
+    RunUpdate,
+)
+from intertie.model.names import TaskName
+from intertie.model.pool import Summary
+from intertie.model.states import Outcome
+from intertie.model.token import Token
+from intertie.model.validate import shapes
+from intertie.residency.paths import allowed
+from regional.domain import pool, usage
+from regional.domain.events import (
+    Assigned,
+    AssignRefused,
+    FederationDown,
+    FederationSaid,
+    FederationUp,
+    RenewalSent,
+    ToFederation,
+)
+from regional.domain.run import RegionRun, StopOrder
+
+if TYPE_CHECKING:
+    from regional.domain.core import RegionCore
+
+MS = 1_000_000
+_DIGEST_PART = 500
+
+
+class Upward:
+    """See the module's text."""
+
+    def __init__(self, core: "RegionCore") -> None:
+        self._core = core
+        self._link = 0
+        self._sent_ns: dict[int, int] = {}
+        self._lease_until_ns = 0
+        self._revision = 0
+        self._summary_due_ns = 0
+
+    @property
+    def deadline(self) -> int | None:
+        """When the next summary is due, as boot_ns."""
+        return self._summary_due_ns if self._link else None
+
+    @property
+    def link(self) -> int:
+        """The present link, 0 = none."""
+        return self._link
+
+    def lease_left_ms(self) -> int:
+        """What is left of the federation's lease, counted from when its renewal was sent."""
+        left_ns = self._lease_until_ns - self._core.now.boot_ns
+        return max(0, left_ns // MS - self._core.timing.delta_ms)
+
+    # --- link ------------------------------------------------------------------------------------
+
+    def link_event(
+        self, event: AssignRefused | RenewalSent | FederationUp | FederationDown
+    ) -> None:
+        """The link's own events."""
+        match event:
+            case FederationUp(link=link):
+                self._link = link
+                self._sent_ns.clear()
+                self._tell_all()
+                self._summary()
+            case FederationDown(link=link):
+                if link == self._link:
+                    self._link = 0
+            case RenewalSent(seq=seq):
+                self._sent_ns[seq] = self._core.now.boot_ns
+            case AssignRefused(assignment=assignment):
+                self._ack(assignment, event.reason, event.message)
+
+    def heard(self, event: FederationSaid) -> None:
+        """A message of the federation."""
+        if event.link != self._link:
+            return
+        match event.message:
+            case LeaseGrant() as grant:
+                self._leased(grant)
+            case OfferRequest() as request:
+                self.send(self._core.scheduling.offer(request))
+            case OfferRelease(id=id_):
+                self._core.scheduling.release(id_)
+            case CancelRun() as cancel:
+                self._cancel(cancel)
+            case RunClosed() as closed:
+                self._closed(closed)
+            case DigestRequest(id=id_):
+                self._digest(id_)
+            case _:
+                raise AssertionError(f"a {type(event.message).__name__} is not for the core")
+
+    def tick(self) -> None:
+        """Send the summary that is due."""
+        if self._link and self._core.now.boot_ns >= self._summary_due_ns:
+            self._summary()
+
+    def _leased(self, grant: LeaseGrant) -> None:
+        sent_ns = self._sent_ns.pop(grant.seq, None)
+        if sent_ns is None:
+            return
+        self._sent_ns = {seq: at for seq, at in self._sent_ns.items() if seq > grant.seq}
+        until = sent_ns + grant.lease_ms * MS
+        if until > self._lease_until_ns:
+            self._lease_until_ns = until
+            self._core.scheduling.freed()
+
+    def _summary(self) -> None:
+        core = self._core
+        self._revision += 1
+        self._summary_due_ns = core.now.boot_ns + core.timing.summary_every_ms * MS
+        self.send(
+            Summary(
+                region=core.site.region,
+                incarnation=core.site.incarnation,
+                revision=self._revision,
+                jurisdiction=core.site.jurisdiction,
+                classes=pool.classes(core.nodes.values()),
+                queued=core.scheduling.queued,
+                running=sum(len(node.runs) for node in core.nodes.values()),
+            )
+        )
+
+    # --- assignments -----------------------------------------------------------------------------
+
+    def assigned(self, event: Assigned) -> None:
+        """Accept or refuse an assignment. The same one again gets the same answer."""
+        core, assignment = self._core, event.assignment
+        if event.link != self._link:
+            return
+        core.scheduling.used(assignment.offer)
+        standing = core.run_of(assignment.task)
+        if standing is not None and standing.token.epoch >= assignment.epoch:
+            self._repeat(standing, assignment)
+            return
+        refusal = self._refusal(event)
+        if refusal is not None:
+            self._ack(assignment, *refusal)
+            return
+        if standing is not None and standing.is_live:
+            order = StopOrder(
+                outcome=Outcome.SUPERSEDED, reason="a newer run exists", cause="federation"
+            )
+            core.downward.stop(standing, order)
+        core.change(None, self._new(event))
+        self._ack(assignment)
+
+    def _new(self, event: Assigned) -> RegionRun:
+        assignment = event.assignment
+        options = shapes(event.spec)
+        return RegionRun(
+            task=assignment.task,
+            project=TaskName.parse(assignment.task).project,
+            token=Token(assignment.epoch, 0),
+            native=False,
+            spec=event.spec,
+            shape=options[max(assignment.variant, 0)],
+            variant=assignment.variant,
+            index=assignment.index,
+            principal=assignment.principal,
+            payer=assignment.payer,
+            grant_sha256=event.grant_sha256,
+            caps=event.caps,
+            shard=assignment.shard,
+            shard_epoch=assignment.shard_epoch,
+            local_retries=assignment.local_retries,
+            queued_ms=self._core.now.utc_ms,
+            checkpoint=assignment.checkpoint,
+        )
+
+    def _refusal(self, event: Assigned) -> tuple[str, str] | None:
+        """Why the region does not accept: it re-checks residency and its own bounds."""
+        core, spec = self._core, event.spec
+        answer = allowed(core.site.jurisdiction, spec.residency.within, spec.residency.not_within)
+        if not answer.allowed:
+            return "RESIDENCY_VIOLATION", answer.reason
+        if core.scheduling.queued >= core.site.max_queue:
+            return "QUOTA_EXCEEDED", f"the queue holds {core.site.max_queue} runs already"
+        return None
+
+    def _repeat(self, standing: RegionRun, assignment: Assignment) -> None:
+        if standing.token.epoch == assignment.epoch:
+            self._ack(assignment)
+            self.tell(standing)
+        else:
+            self._ack(assignment, "STALE_TOKEN", f"epoch {standing.token.epoch} is here already")
+
+    def _ack(self, assignment: Assignment, reason: str = "", message: str = "") -> None:
+        ack = AssignAck(
+            task=assignment.task,
+            epoch=assignment.epoch,
+            accepted=not reason,
+            reason=reason,
+            message=message,
+        )
+        self.send(ack)
+
+    # --- ends ------------------------------------------------------------------------------------
+
+    def _cancel(self, cancel: CancelRun) -> None:
+        core = self._core
+        run = core.runs.get(f"{cancel.task}@{cancel.epoch}")
+        if run is None:
+            ack = AssignAck(
+                task=cancel.task,
+                epoch=cancel.epoch,
+                accepted=False,
+                reason="CANCELLED",
+                message="the region had not accepted it",
+            )
+            self.send(ack)
+            return
+        if not run.is_live:
+            self.tell(run)
+            return
+        outcome = Outcome.SUPERSEDED if cancel.superseded else Outcome.CANCELLED
+        cause = "federation" if cancel.superseded else "submitter"
+        order = StopOrder(outcome=outcome, reason=cancel.reason, cause=cause)
+        core.downward.stop(run, order)
+
+    def _closed(self, closed: RunClosed) -> None:
+        run = self._core.runs.get(f"{closed.task}@{closed.token.epoch}")
+        if run is not None and not run.is_live:
+            self._core.close(run)
+
+    def finish(self, run: RegionRun) -> None:
+        """End a run that no node holds, with its record, and tell the federation."""
+        self._core.change(None, run, [usage.run_end_body(run, self._core.site.region)])
+        self.tell(run)
+        if run.native:
+            self._core.close(run)
+
+    # --- telling ---------------------------------------------------------------------------------
+
+    def tell(self, run: RegionRun) -> None:
+        """Send the whole state of a guest run."""
+        if run.native:
+            return
+        self.send(
+            RunUpdate(
+                task=run.task,
+                token=run.token,
+                revision=run.revision,
+                state=run.state,
+                outcome=run.outcome,
+                node=run.node,
+                placements=run.placements,
+                started_ms=run.started_ms,
+                ended_ms=run.ended_ms,
+                exit_code=run.exit_code,
+                signal=run.signal,
+                failure_class=run.failure_class,
+                cause=run.cause,
+                message=run.message,
+                useful_ms=run.run_ms - run.lost_ms if not run.is_live else 0,
+                lost_ms=run.lost_ms,
+                reclaimed_ms=run.reclaimed_ms,
+                resumed_step=run.resumed_step,
+                checkpoint=run.checkpoint,
+                outputs=run.outputs,
+                logs=run.logs,
+                excluded=run.excluded,
+            )
+        )
+
+    def _tell_all(self) -> None:
+        for run in list(self._core.runs.values()):
+            self.tell(run)
+
+    def _digest(self, id_: int) -> None:
+        entries = [
+            DigestEntry(task=run.task, token=run.token, state=run.state, revision=run.revision)
+            for run in self._core.runs.values()
+            if not run.native
+        ]
+        parts = [entries[i : i + _DIGEST_PART] for i in range(0, len(entries), _DIGEST_PART)]
+        for index, part in enumerate(parts or [[]]):
+            last = index >= len(parts) - 1
+            self.send(RunDigest(id=id_, entries=tuple(part), last=last))
+
+    def send(self, message: FromRegion) -> None:
+        """Send upward; lost if there is no link, repaired by digests."""
+        if self._link:
+            self._core.emit(ToFederation(message=message))

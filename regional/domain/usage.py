@@ -1,0 +1,80 @@
+"""From what agents report to pending usage: records that commit together with the run's transition.
+
+Held meters count what the run kept others from using, by the boot clock: that is what is billed.
+Used meters inform. A sample is taken once: intervals are numbered, and a repeated one changes
+nothing.
+"""
+
+from intertie.metering import records
+from intertie.metering.intervals import RunTime
+from intertie.metering.records import Body, RunKey, Span
+from intertie.model.agentlink import UsageSample
+from regional.domain.run import RegionRun
+
+MIB = 1 << 20
+
+
+def run_key(run: RegionRun, region: str) -> RunKey:
+    """What every record of the present placement carries."""
+    return RunKey(
+        region=region,
+        project=run.project,
+        payer=run.payer,
+        principal=run.principal,
+        task=run.task,
+        run=str(run.token),
+        rank=0,
+        node=run.node,
+        grant_sha256=run.grant_sha256,
+    )
+
+
+def sample_bodies(run: RegionRun, sample: UsageSample, region: str) -> list[Body]:
+    """The records of one interval, one per meter that applies."""
+    key = run_key(run, region)
+    span = Span(sample.start_ms, sample.end_ms, sample.boot_ms)
+    held_mib = -(-run.shape.memory // MIB)
+    quantities = {
+        "cpu.held_core_ms": sample.boot_ms * run.shape.cpu // 1000,
+        "mem.held_mib_ms": sample.boot_ms * held_mib,
+        "accelerator.held_device_ms": sample.boot_ms * run.shape.devices,
+        "cpu.used_core_ms": sample.cpu_used_ms,
+        "mem.used_mib_ms": sample.boot_ms * (sample.memory_peak // MIB),
+    }
+    return [
+        records.usage(key, span, meter=meter, interval=sample.interval, quantity=quantity)
+        for meter, quantity in quantities.items()
+        if quantity
+    ]
+
+
+def placement_body(run: RegionRun, region: str, jurisdiction: str) -> Body:
+    """Where the present placement is, and why that was allowed."""
+    return records.placement(
+        run_key(run, region),
+        start_ms=run.placement_ms,
+        jurisdiction=jurisdiction,
+        policy_sha256="",
+        verdict="allowed",
+    )
+
+
+def run_end_body(run: RegionRun, region: str) -> Body:
+    """How the run ended, with useful and lost time apart."""
+    assert run.outcome is not None, "a run that has not ended"
+    time = RunTime(
+        useful_ms=run.run_ms - run.lost_ms,
+        reclaimed_ms=run.reclaimed_ms,
+        lost_ms=run.lost_ms,
+    )
+    start_ms = run.started_ms or run.ended_ms
+    return records.run_end(
+        run_key(run, region),
+        Span(start_ms, max(run.ended_ms, start_ms), run.run_ms),
+        outcome=run.outcome,
+        time=time,
+        cause=run.cause,
+        complete=run.usage_complete or not run.placements,
+        failure_class=run.failure_class,
+        checkpoint=run.checkpoint.manifest if run.checkpoint else "",
+    )
