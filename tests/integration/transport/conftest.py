@@ -133,14 +133,19 @@ class Bench:
         name: str = SERVER_NAME,
         clock: Clock | None = None,
         credentials: grpc.ChannelCredentials | None = None,
-        options: ChannelOptions = ChannelOptions(),
+        options: ChannelOptions | None = None,
     ) -> grpc.aio.Channel:
         if credentials is None:
             path = client if isinstance(client, Path) else self.pki.directory(client)
             credentials = channel_credentials(load_raw(path))
-        channel = open_channel(target, name, credentials, clock or SystemClock(), options)
+        channel = open_channel(
+            target, name, credentials, clock or SystemClock(), options or ChannelOptions()
+        )
         self.channels.append(channel)
         return channel
+
+    def channel_credentials(self, client: str) -> grpc.ChannelCredentials:
+        return channel_credentials(load_raw(self.pki.directory(client)))
 
     async def close(self) -> None:
         for channel in self.channels:
@@ -169,7 +174,7 @@ def load_raw(path: Path) -> Any:
 
 
 async def say(
-    channel: grpc.aio.Channel,
+    channel: Any,
     text: bytes = b"hello",
     *,
     method: str = "Say",
