@@ -47,8 +47,9 @@ class IdSource(Protocol):
 class Put:
     """Write one row: the whole new state of one entity.
 
-    `scope` and `ord` are what lists are read by (a project and a time-sorted id, for instance);
-    `body` is opaque to the store.
+    `scope` and `ord` are what lists are read by (a project and a time-sorted id, for instance); a
+    row with an empty `ord` is in no list and costs no index entry. Pages go by `ord`, so it must be
+    unique in a kind and scope. `body` is opaque to the store.
     """
 
     kind: str
@@ -97,7 +98,8 @@ class ShardCommit:
     """All that one shard changes in one transaction.
 
     `first_seq` is the number of `events[0]`; it must be the shard's last number + 1, else the store
-    raises `FencedError`: somebody else wrote. `epoch` must equal the shard's epoch in the store.
+    raises `FencedError`: somebody else wrote. Without events it is not looked at. `epoch` must be
+    the shard's epoch in the store; a shard that nobody ever acquired accepts none.
     """
 
     shard: int
@@ -161,7 +163,11 @@ class Store(Protocol):
         ...
 
     async def commit(self, commits: Sequence[ShardCommit]) -> None:
-        """Apply all, or none. Raises FencedError, ConflictError, StoreUnavailableError."""
+        """Apply all, or none. Raises FencedError, ConflictError, StoreUnavailableError.
+
+        Every fence is checked first, then the claims in order (the first that is taken is told,
+        one made earlier in the same commit counts), then the changes; a row's last change wins.
+        """
         ...
 
     async def get(self, shard: int, kind: str, key: str) -> bytes | None:
@@ -169,7 +175,10 @@ class Store(Protocol):
         ...
 
     def scan(self, shard: int, kind: str) -> AsyncIterator[Row]:
-        """All rows of one kind in a shard, in key order."""
+        """All rows of one kind in a shard, in key order.
+
+        No snapshot: a row that is written meanwhile may appear as before or after.
+        """
         ...
 
     async def list_rows(

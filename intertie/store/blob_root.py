@@ -19,8 +19,8 @@ from intertie.errors import Reason, error
 class BlobFile(Protocol):
     """An open blob."""
 
-    def seek(self, offset: int, /) -> int:
-        """Go to an offset."""
+    def seek(self, offset: int, whence: int = ..., /) -> int:
+        """Go to an offset; returns it counted from the start."""
         ...
 
     def read(self, size: int, /) -> bytes:

@@ -6,6 +6,7 @@ or write which digest is the caller's business: this file only keeps bytes.
 
 import asyncio
 import hashlib
+import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -111,7 +112,7 @@ class BlobStore:
             raise invalid("offset" if offset < 0 else "limit", "is negative")
         file = await _off_loop(self._root.open, sha256)
         try:
-            size = await _off_loop(self._root.size, sha256) or 0
+            size = await _off_loop(file.seek, 0, os.SEEK_END)
             if offset > size:
                 raise offset_mismatch(offset, size, "Read from an offset within the blob.")
             rest = min(limit, size - offset) if limit else size - offset

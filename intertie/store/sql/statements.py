@@ -32,7 +32,7 @@ from intertie.store.sql.schema_1 import claims, events, rows, shards
 # Written out, or SQLAlchemy's SQLite dialect would bind a zero that the others do not bind.
 _NO_OFFSET = literal_column("0", Integer)
 
-CHUNK_ROWS = 256
+CHUNK_ROWS = 128
 """Rows in the largest insert. Each power of two below is a statement too, so few are parsed."""
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import os
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from intertie.errors import IntertieError, Reason
 from intertie.ports import StoreUnavailableError
 from intertie.store.blobs import BlobLimits, BlobStat, BlobStore
 
-_DATA = os.urandom(300_000)
+_DATA = random.Random(300_000).randbytes(300_000)
 _SHA = hashlib.sha256(_DATA).hexdigest()
 _OTHER = hashlib.sha256(b"other").hexdigest()
 _LIMITS = BlobLimits(
@@ -223,7 +224,7 @@ async def test_a_deleted_blob_is_gone(blobs: BlobStore) -> None:
     assert await blobs.stat([_SHA]) == [BlobStat(_SHA, exists=False, size=0)]
 
 
-@pytest.mark.parametrize("data", [b"", b"other", _DATA])
+@pytest.mark.parametrize("data", [b"", b"other", _DATA], ids=["empty", "small", "large"])
 async def test_small_blobs_are_put_and_got_at_once(blobs: BlobStore, data: bytes) -> None:
     sha256 = await blobs.put(data)
     assert sha256 == hashlib.sha256(data).hexdigest()
@@ -266,6 +267,18 @@ async def test_folders_and_files_are_for_their_owner_only(tmp_path: Path) -> Non
     await blobs.begin(_OTHER, 5)
     modes = {path.is_dir(): path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
     assert modes == {True: 0o700, False: 0o600}
+
+
+async def test_negative_sizes_and_offsets_name_the_field(tmp_path: Path) -> None:
+    blobs = BlobStore(str(tmp_path))
+    for attempt, field in (
+        (blobs.begin(_SHA, -1), "size_bytes"),
+        (anext(aiter(blobs.read(_SHA, -1))), "offset"),
+        (anext(aiter(blobs.read(_SHA, 0, -1))), "limit"),
+    ):
+        with pytest.raises(IntertieError) as caught:
+            await attempt
+        assert [violation.field for violation in caught.value.fields] == [field]
 
 
 async def test_a_root_elsewhere_needs_a_local_folder_for_uploads() -> None:

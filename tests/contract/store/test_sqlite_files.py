@@ -113,6 +113,12 @@ def test_a_file_that_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
     assert "store.db" in caught.value.message
 
 
+async def test_the_memory_store_has_a_url(tmp_path: Path) -> None:
+    store = open_store("memory:")
+    assert (await store.acquire(0)).epoch == 1
+    await store.close()
+
+
 @pytest.mark.parametrize(
     "url",
     ["", "sqlite:///", "sqlite://store.db", "mysql://u:secret@h/d", "postgresql://u:secret@h"],
