@@ -22,6 +22,7 @@ from tools.environment import ROOT
 
 LOGS = ROOT / ".tools" / "logs"
 SHOWN_LINES = 150
+SHOWN_COLUMNS = 300
 LANES = 2
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 NO_TESTS_COLLECTED = 5
@@ -143,7 +144,7 @@ def report(result: Result) -> None:
         log = (LOGS / f"{result.check.name}.log").relative_to(ROOT)
         print(f"    ... {len(lines) - SHOWN_LINES} lines before these are in {log}")
     for line in lines[-SHOWN_LINES:]:
-        print(f"    {line}")
+        print(f"    {line[:SHOWN_COLUMNS]}")
     sys.stdout.flush()
 
 
