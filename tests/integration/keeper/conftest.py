@@ -227,12 +227,23 @@ class KeeperBox:
     def output(self, spec: StartSpec) -> bytes:
         return LogReader(spec.stdout).read(0, 1 << 20).data
 
+    def wait_output(self, spec: StartSpec, text: bytes) -> None:
+        wait_for(lambda: text in self.output(spec), f"{text!r} printed")
+
     def printed_pids(self, spec: StartSpec, count: int) -> list[int]:
         """Pids that the task prints, one a line."""
-        return wait_for(
-            lambda: pids if len(pids := self.output(spec).split()) >= count else None,
-            f"{count} pids printed",
-        ) and [int(word) for word in self.output(spec).split()]
+        wait_for(lambda: self.output(spec).count(b"\n") >= count, f"{count} pids printed")
+        return [int(word) for word in self.output(spec).split()]
+
+
+@pytest.fixture(name="wait_for")
+def _wait_for() -> Callable[[Callable[[], Any], str], Any]:
+    return wait_for
+
+
+@pytest.fixture(name="alive")
+def _alive() -> Callable[[int], bool]:
+    return alive
 
 
 @pytest.fixture(params=["auto", "none"])

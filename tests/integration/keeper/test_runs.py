@@ -42,23 +42,18 @@ def test_a_stop_sends_term_and_reports_the_exit_that_the_task_chose(box: Any) ->
     )
     spec = box.python(code)
     link.start(spec)
-    box_wait(box, spec, b"ready\n")
+    box.wait_output(spec, b"ready\n")
     link.stop(spec.run, spec.token, "the owner wants it back")
     ended = link.ended(spec.run)
     assert (ended.by, ended.reason, ended.code) == ("STOP", "the owner wants it back", 3)
     assert box.output(spec) == b"ready\nthe owner wants it back\n"
 
 
-def box_wait(box: Any, spec: Any, text: bytes) -> None:
-    while text not in box.output(spec):
-        os.sched_yield()
-
-
 def test_a_task_that_ignores_term_is_killed_after_its_grace(box: Any) -> None:
     link = box.up()
     spec = box.spec("sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1; done")
     link.start(spec)
-    box_wait(box, spec, b"ready\n")
+    box.wait_output(spec, b"ready\n")
     link.stop(spec.run, spec.token, grace_ms=50)
     ended = link.ended(spec.run)
     assert (ended.by, ended.signal) == ("STOP", signal.SIGKILL)
@@ -75,7 +70,7 @@ def test_the_notice_comes_before_term_and_by_the_signal_that_the_task_asked_for(
     )
     spec = box.python(code, notice_signal="SIGUSR1")
     link.start(spec)
-    box_wait(box, spec, b"ready\n")
+    box.wait_output(spec, b"ready\n")
     link.stop(spec.run, spec.token, notice_ms=200)
     assert link.ended(spec.run).code == 0
     assert box.output(spec) == b"ready\nnotice\nterm\n"
