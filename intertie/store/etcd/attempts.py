@@ -88,10 +88,7 @@ class Attempts:
     async def _attempt(self, call: Call[T]) -> T:
         member = await self._cluster.connected(self._time_s())
         if member is None:
-            targets = ", ".join(member.target for member in self._cluster.members)
-            raise self._fault(
-                f"none of {targets} can be connected (address, process, certificates)"
-            )
+            raise self._fault(await self._complaints())
         try:
             return await call(member, self._time_s())
         except CallEndedError as ended:
@@ -103,6 +100,12 @@ class Attempts:
         self._perhaps_applied |= self._changes and not answered
         self._cluster.suspect(member)
         raise self._fault(f"{member.target}: {cause}")
+
+    async def _complaints(self) -> str:
+        """Why none of the members is connected, each in its own words."""
+        members = self._cluster.members
+        reasons = await asyncio.gather(*(member.complaint(_LEAST_S) for member in members))
+        return "; ".join(f"{m.target}: {r}" for m, r in zip(members, reasons, strict=True))
 
     def _time_s(self) -> float:
         left_s = self._deadline - asyncio.get_running_loop().time()

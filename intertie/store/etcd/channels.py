@@ -169,6 +169,18 @@ class Member:
         self._streams.add(stream)
         return stream
 
+    async def complaint(self, timeout_s: float) -> str:
+        """Why there is no connection, in gRPC's words: refused, unreachable, certificate ..."""
+        invoke = self._channel.unary_unary("/etcdserverpb.Maintenance/Status")
+        try:
+            with _foreign_cancellation():
+                await invoke(b"", timeout=timeout_s)
+        except grpc.aio.AioRpcError as fault:
+            return fault.details() or fault.code().name
+        except CallEndedError as ended:
+            return str(ended)
+        return "connected just now"
+
     async def close(self, grace_s: float | None = None) -> None:
         """Close the channel, after the calls under way or `grace_s`; streams end at once."""
         # Closing a channel leaves its open streams alive (seen with grpcio 1.82).

@@ -97,7 +97,7 @@ async def follow(cluster: Cluster, prefix: str, limits: Limits) -> AsyncGenerato
                         cursor = None if verdict is Verdict.LIST_AGAIN else cursor
                         break
         except _BROKEN as fault:
-            _log.info("etcd watch broke", prefix=prefix, endpoint=member.target, fault=str(fault))
+            _log.info("etcd watch broke", prefix=prefix, endpoint=member.target, fault=_why(fault))
             cluster.suspect(member)
         await asyncio.sleep(pause_s)
         pause_s = min(2 * pause_s, limits.backoff_max_s)
@@ -143,6 +143,12 @@ async def _ask_for_life(stream: Stream[pb.WatchRequest, pb.WatchResponse], beat_
         while True:
             await asyncio.sleep(beat_s)
             await stream.send(pb.WatchRequest(progress_request=pb.WatchProgressRequest()))
+
+
+def _why(fault: Exception) -> str:
+    if isinstance(fault, grpc.aio.AioRpcError):
+        return f"{fault.code().name}: {fault.details()}"
+    return str(fault) or "no sign of life"
 
 
 def _batch_from_pb(response: pb.WatchResponse) -> Batch:
