@@ -39,6 +39,7 @@ def test_coverage_counts_lines_and_branches_of_each_package() -> None:
     tallies = tally(files, {"intertie": 0, "intertie.metering": 0, "intertie.meter": 0})
     assert tallies["intertie"].percent == tallies["intertie.metering"].percent == 80.0
     assert tallies["intertie.meter"].total == 0
+    assert tallies["intertie.meter"].percent == 0.0
 
 
 def test_nothing_is_installed_where_every_program_is_present() -> None:
