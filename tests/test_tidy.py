@@ -184,7 +184,7 @@ def test_tests_wait_for_conditions_and_never_sleep() -> None:
         and ast.unparse(call.func) in {"time.sleep", "asyncio.sleep", "sleep"}
         and not (len(call.args) == 1 and ast.unparse(call.args[0]) in {"0", "0.0"})
     ]
-    complain(offences, "use intertie.testing.waiting: eventually, consistently")
+    complain(offences, "use intertie.testing.waiting: eventually, consistently, let_pass")
 
 
 def test_the_protocol_folder_holds_no_python() -> None:

@@ -93,3 +93,12 @@ async def consistently(
     while time.perf_counter() < stop_at:
         assert condition(), f"{what} stopped being true"
         await asyncio.sleep(every_s)
+
+
+async def let_pass(duration_s: float, why: str) -> None:
+    """Let real time pass because it is the fault itself: a freeze, a silence. `why` names it.
+
+    Never a way to wait for something: what is hoped for afterwards is awaited by `eventually`.
+    """
+    assert why, "say which fault takes this time"
+    await asyncio.sleep(duration_s)

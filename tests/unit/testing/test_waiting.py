@@ -4,7 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from intertie.testing.waiting import NeverHappenedError, consistently, eventually, eventually_sync
+from intertie.testing.waiting import (
+    NeverHappenedError,
+    consistently,
+    eventually,
+    eventually_sync,
+    let_pass,
+)
 
 
 def counter() -> Iterator[int]:
@@ -64,3 +70,9 @@ async def test_consistently_fails_at_the_first_false_value() -> None:
     numbers = counter()
     with pytest.raises(AssertionError, match="quiet stopped being true"):
         await consistently(lambda: next(numbers) < 2, for_s=60, what="quiet")
+
+
+async def test_time_that_passes_must_be_a_named_fault() -> None:
+    await let_pass(0, why="an instant of silence")
+    with pytest.raises(AssertionError, match="which fault"):
+        await let_pass(0, why="")
