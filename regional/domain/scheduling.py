@@ -66,8 +66,9 @@ class Scheduling:
             self._queue.pop(bisect.bisect_left(self._queue, entry))
 
     def freed(self) -> None:
-        """Something became free, or a node came: look again."""
+        """Something became free, or a node came: look again, and tell the federation."""
         self._dirty = True
+        self._core.upward.summary_soon()
 
     def ended(self, run_ms: int) -> None:
         """Learn how long runs take here, for the expected wait."""

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 MS = 1_000_000
 _DIGEST_PART = 500
+_SUMMARY_SOON_MS = 200
 
 
 class Upward:
@@ -115,6 +116,11 @@ class Upward:
         """Send the summary that is due."""
         if self._link and self._core.now.boot_ns >= self._summary_due_ns:
             self._summary()
+
+    def summary_soon(self) -> None:
+        """Room has changed: tell it within `_SUMMARY_SOON_MS`, not at the next regular summary."""
+        soon_ns = self._core.now.boot_ns + _SUMMARY_SOON_MS * MS
+        self._summary_due_ns = min(self._summary_due_ns, soon_ns)
 
     def _leased(self, grant: LeaseGrant) -> None:
         sent_ns = self._sent_ns.pop(grant.seq, None)

@@ -5,13 +5,20 @@ Used meters inform. A sample is taken once: intervals are numbered, and a repeat
 nothing.
 """
 
+import hashlib
+
 from intertie.metering import records
 from intertie.metering.intervals import RunTime
 from intertie.metering.records import Body, RunKey, Span
 from intertie.model.agentlink import UsageSample
+from intertie.model.names import TaskName
 from regional.domain.run import RegionRun
 
 MIB = 1 << 20
+NEVER_PLACED = "none"
+"""Stands in `node` for a run that ended before any node had it."""
+NO_POLICY = hashlib.sha256(b"").hexdigest()
+"""Cited while a region has no federation policy: only the task's own residency was checked."""
 
 
 def run_key(run: RegionRun, region: str) -> RunKey:
@@ -21,10 +28,10 @@ def run_key(run: RegionRun, region: str) -> RunKey:
         project=run.project,
         payer=run.payer,
         principal=run.principal,
-        task=run.task,
+        task=TaskName.parse(run.task).id,
         run=str(run.token),
         rank=0,
-        node=run.node,
+        node=run.node or NEVER_PLACED,
         grant_sha256=run.grant_sha256,
     )
 
@@ -54,7 +61,7 @@ def placement_body(run: RegionRun, region: str, jurisdiction: str) -> Body:
         run_key(run, region),
         start_ms=run.placement_ms,
         jurisdiction=jurisdiction,
-        policy_sha256="",
+        policy_sha256=NO_POLICY,
         verdict="allowed",
     )
 

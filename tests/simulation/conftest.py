@@ -94,6 +94,7 @@ class World:
         self.region_rows: dict[tuple[str, str], object] = {}
         self.nodes = {name: ScriptedNode(name) for name in ("n1", "n2")}
         self.links = 0
+        self.uplink = 0
         self.is_linked = False
         self.answers: dict[int, object] = {}
         self.tickets = 0
@@ -192,7 +193,7 @@ class World:
     def link(self) -> None:
         """The region attaches."""
         self.links += 1
-        self.is_linked = True
+        self.is_linked, self.uplink = True, self.links
         hello = RegionHello(
             region="suzhou",
             incarnation=f"r{self.region_life}",
@@ -204,12 +205,14 @@ class World:
         self.federation.push(LinkUp(link=self.links, hello=hello))
         self.region.push(FederationUp(link=self.links, replica="fed-1"))
         self.settle()
+        self._beat()
+        self.settle()
 
     def unlink(self) -> None:
         """The region's stream breaks."""
         self.is_linked = False
-        self.federation.push(LinkDown(link=self.links, region="suzhou"))
-        self.region.push(FederationDown(link=self.links))
+        self.federation.push(LinkDown(link=self.uplink, region="suzhou"))
+        self.region.push(FederationDown(link=self.uplink))
         self.settle()
 
     def attach(self, node: ScriptedNode) -> None:

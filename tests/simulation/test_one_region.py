@@ -209,9 +209,7 @@ def test_cancel_stops_a_running_task_and_says_so(world, submit, spec) -> None:
     world.run(500)
 
     def cancel(ticket: int) -> CancelTask:
-        return CancelTask(
-            ticket=ticket, id=task.id, project="vision", reason="enough", actor="me"
-        )
+        return CancelTask(ticket=ticket, id=task.id, project="vision", reason="enough", actor="me")
 
     answer = world.ask(cancel)
     assert isinstance(answer, Task)
@@ -242,7 +240,9 @@ def test_a_plan_for_too_much_says_what_would_have_to_change(world) -> None:
     assert "capability" in answer.remedy
 
 
-def test_a_task_that_fits_nowhere_waits_and_runs_when_it_is_cancelled_no_more(world, submit) -> None:
+def test_a_task_that_fits_nowhere_waits_and_runs_when_it_is_cancelled_no_more(
+    world, submit
+) -> None:
     big = TaskSpec(run=RunSpec(command=("x",)), resources=Resources(memory=1 << 40))
     task = submit(big)
     world.run(2_000)
