@@ -14,13 +14,14 @@ COUNTRIES: frozenset[str] = frozenset(country.alpha_2 for country in pycountry.c
 SUBDIVISIONS: frozenset[str] = frozenset(part.code for part in pycountry.subdivisions)
 """ISO 3166-2."""
 
+_NO_ZONES = " (named zones are not served by this version)"
 _DIVIDED = frozenset(code[:2] for code in SUBDIVISIONS)
 
 
 def code_fault(place: Jurisdiction) -> str:
     """What is wrong with the codes of a path; empty if all of them exist."""
     if place.country not in COUNTRIES:
-        return f"{place}: ISO 3166-1 has no country {place.country}"
+        return f"{place}: ISO 3166-1 has no country {place.country}{_NO_ZONES}"
     if len(place.parts) == 1:
         return ""
     if not place.subdivision:
