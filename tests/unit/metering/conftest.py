@@ -149,7 +149,7 @@ def world() -> World:
     return World()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_world() -> Callable[[], World]:
     """Makes fresh logs, for properties that need one for each example."""
     return World

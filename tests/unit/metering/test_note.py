@@ -87,9 +87,7 @@ def test_a_line_separator_of_unicode_is_text_and_not_a_line_end() -> None:
     received = Note.parse(note.assemble(text, [SIGNER.sign_line(text)]))
     assert received.text == text
     assert received.verified([SIGNER.key])
-    split = NOTE.replace(
-        "\u2014 example.com/log ".encode(), "\u2014 example.com/log\u2028 ".encode()
-    )
+    split = NOTE.decode().replace("log ", "log\u2028 ")
     refused(split.encode(), "key name")
 
 
