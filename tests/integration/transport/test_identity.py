@@ -7,7 +7,9 @@ import pytest
 
 from intertie.clock import SystemClock
 from intertie.errors import IntertieError, Reason
-from intertie.pki.authority import create_root
+from intertie.pki.authority import create_regional, create_root, new_key
+from intertie.pki.issue import issue
+from intertie.pki.load import write_identity
 from intertie.pki.profile import HOUR_MS, MINUTE_MS
 from intertie.testing.pki import FederationPki, Forgery, federation_pki
 from intertie.transport.credentials import anonymous_credentials
@@ -162,6 +164,32 @@ async def test_a_clock_that_is_no_number_is_refused(bench: Any, call: Say) -> No
     channel = bench.channel(await bench.serve())
     reason, _ = await reason_of(call(channel, metadata=(("intertie-utc-ms", "noon"),)))
     assert reason is Reason.INVALID_FIELD
+
+
+@pytest.mark.parametrize(
+    ("allowed", "used", "works"),
+    [
+        ((), "gw.park.example", False),
+        (("gw.park.example",), "gw.park.example", True),
+        ((), "127.0.0.1", False),
+        (("127.0.0.1",), "127.0.0.1", True),
+    ],
+)
+async def test_a_region_serves_under_the_hosts_that_the_root_allowed(
+    bench: Any, call: Say, allowed: tuple[str, ...], used: str, works: bool
+) -> None:
+    now, pki = SystemClock().now(), bench.pki
+    authority = create_regional(pki.root, "eu", now, hosts=allowed)
+    spiffe_id = pki.spiffe_id("eu:scheduler")
+    key = new_key()
+    path = pki.path / "scheduler"
+    write_identity(path, key, issue(authority, spiffe_id, key.public_key(), now, hosts=(used,)))
+    channel = bench.channel(await bench.serve(path), name=used)
+    if works:
+        assert await call(channel)
+    else:
+        reason, _ = await reason_of(call(channel))
+        assert reason is Reason.UNREACHABLE
 
 
 async def test_only_a_replica_may_act_for_another(bench: Any, call: Say) -> None:
