@@ -35,6 +35,8 @@ def has_orphans(homes: list[Home]) -> bool:
 
 def members(home: Home, others: list[Home]) -> list[Proc]:
     """All live processes of `home`; `others` are the other live runs."""
+    if home.pid is None and not has_orphans(others):
+        return []  # whatever outlived its first process is our child by now
     everyone = procfs.snapshot()
     children: dict[int, list[Proc]] = {}
     for proc in everyone.values():

@@ -22,6 +22,10 @@ NOTICE_FILE: Final = "notice.json"
 _OOM_SCORE: Final = b"500"
 """The kernel, out of memory, takes a task before it takes the keeper."""
 
+HANDLED: Final = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
+IGNORED: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP)
+"""What the keeper does not leave at its default: by its own choice, the first two by Python's."""
+
 
 class Plan(NamedTuple):
     """A spec with what the machine adds: where to enter, and limits that no cgroup holds."""
@@ -56,7 +60,7 @@ def fork(plan: Plan) -> Child:
             pipes.append(os.pipe2(os.O_CLOEXEC))
             opened += pipes[-1]
         keeper = os.getpid()
-        before = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
         try:
             pid = os.fork()
             if pid == 0:
@@ -109,7 +113,7 @@ def _become(plan: Plan, keeper: int, fault: int, stdout: int, stderr: int) -> No
 
 def _enter(plan: Plan, keeper: int, stdout: int, stderr: int, stage: list[str]) -> None:
     spec = plan.spec
-    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+    for number in (*HANDLED, *IGNORED):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.setsid()

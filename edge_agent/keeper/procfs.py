@@ -23,6 +23,7 @@ class Proc(NamedTuple):
     state: str
     ticks: int
     cpu_ticks: int
+    """Of the process and of the children that it waited for."""
     rss_pages: int
 
     @property
@@ -86,6 +87,11 @@ def mark_of(pid: int) -> str | None:
 def cgroups_of(pid: int) -> str:
     """The text of /proc/PID/cgroup."""
     return read(f"/proc/{pid}/cgroup").decode("utf-8", "replace")
+
+
+def resident_bytes() -> int:
+    """Our own resident set."""
+    return int(read("/proc/self/statm").split()[1]) * PAGE_BYTES
 
 
 def descends_from(pid: int, ancestor: int) -> bool:

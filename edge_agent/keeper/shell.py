@@ -10,6 +10,7 @@ The order inside one turn is what makes the promises hold:
 import os
 import selectors
 import signal
+import time
 from collections import deque
 from collections.abc import Callable
 
@@ -41,7 +42,7 @@ from edge_agent.keeper.events import (
 from edge_agent.keeper.journal import Journal
 from edge_agent.keeper.outbox import Broadcast, Outbox
 from edge_agent.keeper.outbox import Release as Releasable
-from edge_agent.keeper.process import fault_of
+from edge_agent.keeper.process import HANDLED, IGNORED, fault_of
 from edge_agent.keeper.protocol import Body, Hello, ProtocolFault
 from edge_agent.keeper.report import STARTING
 from edge_agent.keeper.requests import READS, change_of, read_key, start_of
@@ -148,16 +149,14 @@ class Shell:
         }
 
     def _status(self) -> Body:
-        own = procfs.read_proc(os.getpid())
-        assert own is not None
         return {
             **self._hello(protocol.VERSION_NEWEST).to_body(),
             "runs": len(self._table.runs),
             "live": len(self._table.live),
             "fences": len(self._table.fences),
             "draining": self._table.draining,
-            "rss_bytes": own.rss_pages * procfs.PAGE_BYTES,
-            "cpu_ns": own.cpu_ticks * 1_000_000_000 // procfs.TICKS_PER_SECOND,
+            "rss_bytes": procfs.resident_bytes(),
+            "cpu_ns": time.process_time_ns(),
         }
 
     def _hello(self, version: int) -> Hello:
@@ -237,10 +236,15 @@ class Shell:
 
 
 def _catch_signals() -> int:
-    """Signals become bytes in a pipe that the loop reads; nothing runs in a handler."""
+    """Signals become bytes in a pipe that the loop reads; nothing runs in a handler. What was
+    ignored by whoever started us is at its default for tasks.
+    """
     reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+    for number in signal.valid_signals() - {*HANDLED, *IGNORED, signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_DFL)
+    for number in HANDLED:
         signal.signal(number, lambda *_: None)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    for number in IGNORED:
+        signal.signal(number, signal.SIG_IGN)
     return reader
