@@ -2,7 +2,7 @@
 
 ISO 3166-1 country, ISO 3166-2 subdivision, site, and below it what the site's owner refines. Where
 ISO names no subdivision of a country, the site follows at once (`HK/tko-1`). Only the form is
-checked here; `intertie.model.iso3166` knows which codes exist.
+checked here; `intertie.model.validate.iso3166` knows which codes exist.
 """
 
 import re

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from intertie.errors import invalid
-from intertie.model.relpath import clashes, relative_path_fault
 from intertie.model.spec import FileRef
+from intertie.model.texts import clashes, relative_path_fault
 
 VERSION = 1
 MAX_FILES = 10_000

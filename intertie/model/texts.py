@@ -1,4 +1,12 @@
-"""Text that a system call or a file name can carry: no NUL bytes, and valid Unicode."""
+"""Text that becomes an argument, a variable or a file name, and paths below a folder of a task.
+
+No NUL bytes, valid Unicode; paths are relative, plain, and the same on every machine.
+"""
+
+from collections.abc import Iterable, Iterator
+
+MAX_PATH_BYTES = 1024
+MAX_NAME_BYTES = 255
 
 
 def text_fault(text: str) -> str:
@@ -8,6 +16,42 @@ def text_fault(text: str) -> str:
     if not text.isascii() and not _encodes(text):
         return "must be valid Unicode text (it has half of a surrogate pair)"
     return ""
+
+
+def relative_path_fault(path: str) -> str:
+    """What is wrong with a relative path; empty if nothing is."""
+    if not path:
+        return "must not be empty"
+    unreadable = text_fault(path)
+    if unreadable:
+        return unreadable
+    if path.startswith("/"):
+        return f"{path[:120]!r} must be relative"
+    if len(path.encode()) > MAX_PATH_BYTES:
+        return f"{path[:60]!r}... is over {MAX_PATH_BYTES} bytes"
+    parts = path.split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        return f"{path[:120]!r} must not have empty parts, '.' or '..'"
+    if any(len(part.encode()) > MAX_NAME_BYTES for part in parts):
+        return f"{path[:60]!r}... has a part of over {MAX_NAME_BYTES} bytes"
+    return ""
+
+
+def clashes(paths: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """The index of each path that is given before, or lies below one that is given, and why."""
+    seen: set[str] = set()
+    listed = list(paths)
+    every = set(listed)
+    for i, path in enumerate(listed):
+        if path in seen:
+            yield i, f"{path[:120]!r} is given twice"
+        seen.add(path)
+        parent = path.rpartition("/")[0]
+        while parent:
+            if parent in every:
+                yield i, f"{path[:120]!r} lies below {parent[:120]!r}, which is a file"
+                break
+            parent = parent.rpartition("/")[0]
 
 
 def _encodes(text: str) -> bool:

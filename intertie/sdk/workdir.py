@@ -14,8 +14,8 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from intertie.errors import IntertieError, Reason, error, invalid
-from intertie.model.relpath import relative_path_fault
 from intertie.model.spec import FileRef
+from intertie.model.texts import relative_path_fault
 from intertie.model.validate.limits import MAX_FILES, MAX_FILES_BYTES
 
 IGNORE_FILE = ".intertieignore"

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from intertie.model.iso3166 import code_fault
 from intertie.model.jurisdiction import Jurisdiction, covering, path_fault
 from intertie.model.names import REGION
 from intertie.model.spec import Placement, Residency, TaskSpec
 from intertie.model.validate import limits
+from intertie.model.validate.iso3166 import code_fault
 from intertie.model.validate.violations import Violations
 
 

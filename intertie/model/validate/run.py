@@ -3,9 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from intertie.model.relpath import clashes, relative_path_fault
 from intertie.model.spec import FileRef, RunSpec, TaskSpec
-from intertie.model.texts import text_fault
+from intertie.model.texts import clashes, relative_path_fault, text_fault
 from intertie.model.validate import limits
 from intertie.model.validate.task import check_duration
 from intertie.model.validate.violations import Violations
