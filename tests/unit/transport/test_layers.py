@@ -1,4 +1,4 @@
-"""Small promises of the layers: what is bound to logs, whose timeout is whose, who the caller is."""
+"""Small promises of the layers: what logs carry, whose timeout is whose, who the caller is."""
 
 import asyncio
 from typing import Any
