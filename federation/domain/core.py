@@ -23,21 +23,28 @@ from federation.domain.events import (
 from federation.domain.fleet import MS, Fleet, Timing
 from federation.domain.offers import Offers
 from federation.domain.plans import Plans
-from federation.domain.queue import Queue
+from federation.domain.queue import Queue, SentBack
+from federation.domain.region_record import RegionRecord, attached
 from federation.domain.regions import Regions
-from federation.domain.router import demand_of
+from federation.domain.router import Demand, demand_of
 from intertie.drive.drive import Loaded
 from intertie.drive.effects import Erase, Fail, Record, Reply, Reserve, Tick, Write
 from intertie.errors import IntertieError, Reason, error
-from intertie.model.link import CancelRun
+from intertie.model.link import CancelRun, RegionHello
 from intertie.model.names import order_of_id, shard_of_id
 from intertie.model.spec import TaskSpec
-from intertie.model.states import OnDisconnect, TaskState, WaitReason
+from intertie.model.states import TaskState, WaitReason
 from intertie.model.task import Task, TaskEvent, Wait
 from intertie.ports import Now
 
-LIVE, DONE, SPEC = "task", "done", "spec"
-"""Kinds of rows: live tasks, final tasks, specs shared by an array."""
+LIVE, DONE, SPEC, GRANT, REGION = "task", "done", "spec", "grant", "region"
+"""Kinds of rows: live tasks, final tasks, specs shared by an array, grants by their digest in the
+shard of their task, regions in shard 0.
+"""
+REQUESTS = "request"
+"""The space of request_ids; a name in it is `project/request_id`."""
+
+_BACK_MS, _BACK_MOST_MS, _BACK_DOUBLINGS = 100, 60_000, 10
 
 _HOLDS_RUN = frozenset(
     {TaskState.ASSIGNED, TaskState.RUNNING, TaskState.UNKNOWN, TaskState.CANCELLING}
@@ -51,6 +58,8 @@ class FederationCore:
         loaded: the live tasks and shared specs of the owned shards.
         rng: for draws and jitter.
         timing: intervals.
+        price_version: the price list that new grants cite.
+        max_open: most live tasks of one project.
         replica: who acts, in events.
         shard_epochs: the epoch under which each shard is owned, sent with assignments.
     """
@@ -62,16 +71,22 @@ class FederationCore:
         *,
         rng: random.Random,
         timing: Timing,
+        price_version: str,
+        max_open: int,
         replica: str,
         shard_epochs: Mapping[int, int],
     ) -> None:
         self.replica = replica
         self.timing = timing
+        self.price_version = price_version
+        self.max_open = max_open
         self.rng = rng
         self.shard_epochs = shard_epochs
         self.now = now
         self.tasks: dict[str, Task] = {}
         self.at_region: dict[str, set[str]] = {}
+        self.open: dict[str, int] = {}
+        self.records: dict[str, RegionRecord] = {}
         self.fleet = Fleet(now)
         self.queue = Queue()
         self.offers = Offers(self)
@@ -84,10 +99,13 @@ class FederationCore:
     def _load(self, loaded: Sequence[Loaded]) -> None:
         specs = {row.key: row.value for row in loaded if row.kind == SPEC}
         for row in loaded:
+            if isinstance(row.value, RegionRecord):
+                self.records[row.key] = row.value
             if row.kind != LIVE:
                 continue
             task = row.value
-            assert isinstance(task, Task)
+            assert isinstance(task, Task), f"a {type(task).__name__} among the tasks"
+            self.open[task.project] = self.open.get(task.project, 0) + 1
             if task.spec is None:
                 spec = specs[task.spec_ref]
                 assert isinstance(spec, TaskSpec)
@@ -119,6 +137,7 @@ class FederationCore:
             case LinkDown():
                 self.regions.down(event)
             case Tick():
+                self.queue.join_due(now.boot_ns)
                 self.regions.tick()
                 self.plans.tick()
                 self.offers.tick()
@@ -133,23 +152,44 @@ class FederationCore:
     # --- clients ---------------------------------------------------------------------------------
 
     def _create(self, event: CreateTask) -> None:
-        demand = demand_of(event.spec, ())
-        if event.fail_if_unmatched and not self.offers.has_match(demand):
-            self.emit(Fail(event.ticket, self.offers.unmatched(demand)))
+        refusal = self.refusal(event.project, event.spec, len(event.ids), event.fail_if_unmatched)
+        if refusal is not None:
+            self.emit(Fail(event.ticket, refusal))
             return
         made = [self._new(event, index, id_) for index, id_ in enumerate(event.ids)]
         shard = shard_of_id(event.ids[0])
         is_array = event.spec.array > 0
         if is_array:
             self.emit(Write(shard, SPEC, made[0].spec_ref, event.spec, event.project))
+        self.open[event.project] = self.open.get(event.project, 0) + len(made)
         for task in made:
             self._index(task)
             self._write(task)
             self._record(None, task, "SUBMITTED", event.principal)
-        self.emit(
-            Reserve(shard, "request", event.request_id, event.request_digest, str(made[0].name))
-        )
+        self._reserve(event, made[0])
         self.emit(Reply(event.ticket, made[0]))
+
+    def refusal(
+        self, project: str, spec: TaskSpec, count: int, must_match: bool
+    ) -> IntertieError | None:
+        """Why a valid spec is not taken now; reads ask this for `validate_only`."""
+        open_now = self.open.get(project, 0)
+        if open_now + count > self.max_open:
+            return error(
+                Reason.QUOTA_EXCEEDED,
+                f"projects/{project} has {open_now} open tasks; {self.max_open} are allowed.",
+                remedy="Wait until some have ended, or ask for a higher limit.",
+                metadata={"resource": f"projects/{project}"},
+            )
+        if not must_match:
+            return None
+        demand = demand_of(spec, ())
+        return None if self.offers.has_match(demand) else self.offers.unmatched(demand)
+
+    def _reserve(self, event: CreateTask | CancelTask, task: Task) -> None:
+        name = f"{event.project}/{event.request_id}"
+        shard = shard_of_id(task.id)
+        self.emit(Reserve(shard, REQUESTS, name, event.request_digest, str(task.name)))
 
     def _new(self, event: CreateTask, index: int, id_: str) -> Task:
         is_array = event.spec.array > 0
@@ -174,6 +214,7 @@ class FederationCore:
         if event.etag and event.etag != str(task.version):
             self.emit(Fail(event.ticket, changed_meanwhile(task)))
             return
+        self._reserve(event, task)
         if task.state is TaskState.CANCELLING:
             self.emit(Reply(event.ticket, task))
             return
@@ -185,6 +226,14 @@ class FederationCore:
             self.emit(Send(region=task.region, message=stop))
         self.emit(Reply(event.ticket, after))
 
+    # --- regions ---------------------------------------------------------------------------------
+
+    def remember(self, hello: RegionHello) -> None:
+        """Make durable what a region's hello says of it."""
+        record = attached(self.records.get(hello.region), hello, self.now.utc_ms)
+        self.records[record.id] = record
+        self.emit(Write(0, REGION, record.id, record))
+
     # --- state -----------------------------------------------------------------------------------
 
     def change(self, before: Task, after: Task, reason: str, actor: str, message: str = "") -> None:
@@ -193,6 +242,7 @@ class FederationCore:
             self.at_region.get(before.region, set()).discard(after.id)
         if after.is_final:
             del self.tasks[after.id]
+            self.open[after.project] -= 1
             self.queue.remove(after.id)
         else:
             if before.state is TaskState.PENDING and after.state is not TaskState.PENDING:
@@ -209,7 +259,25 @@ class FederationCore:
             self.at_region.setdefault(task.region, set()).add(task.id)
         if task.state is TaskState.PENDING and waits:
             assert task.spec is not None, "a live task holds its spec"
-            self.queue.add(task.id, demand_of(task.spec, task.excluded), self.now.boot_ns)
+            demand = demand_of(task.spec, task.excluded)
+            if task.backoff:
+                self.queue.add_later(task.id, self._sent_back(task, demand))
+            else:
+                self.queue.add(task.id, demand, self.now.boot_ns)
+
+    def _sent_back(self, task: Task, demand: Demand) -> SentBack:
+        """How long a task waits that was sent back: longer each time in a row."""
+        delay_ms = min(_BACK_MS << min(task.backoff, _BACK_DOUBLINGS), _BACK_MOST_MS)
+        delay_ms = int(delay_ms * (0.5 + self.rng.random()))
+        run = task.run
+        wait = Wait(
+            reason=WaitReason.BACKOFF,
+            detail=f"run {run.n} at {run.region}: {run.message or run.outcome}" if run else "",
+            since_ms=task.updated_ms,
+            next="looks for a region again",
+            next_ms=self.now.utc_ms + delay_ms,
+        )
+        return SentBack(demand, self.now.boot_ns + delay_ms * MS, wait)
 
     def _write(self, task: Task) -> None:
         shard, ord_ = shard_of_id(task.id), order_of_id(task.id)
@@ -236,38 +304,6 @@ class FederationCore:
             message=message,
         )
         self.emit(Record(shard_of_id(after.id), after.id, after.project, event))
-
-    # --- what reads add --------------------------------------------------------------------------
-
-    def wait_of(self, task: Task, now: Now) -> Wait | None:
-        """Why a live task waits, for reads: never stored, always of this moment."""
-        waiting = self.queue.waiting_of(task.id)
-        if waiting is not None:
-            return waiting.wait
-        run = task.run
-        if task.state is TaskState.ASSIGNED and run is not None:
-            return Wait(
-                reason=WaitReason.QUEUED_IN_REGION,
-                detail=f"{run.region} has it as {run.state.value}",
-                since_ms=run.assigned_ms,
-            )
-        if task.state is TaskState.UNKNOWN:
-            return self._unknown(task, now)
-        return None
-
-    def _unknown(self, task: Task, now: Now) -> Wait:
-        assert task.spec is not None, "a live task holds its spec"
-        detail = f"{task.region} is out of touch; nothing was restarted"
-        if task.spec.tolerance.on_disconnect is OnDisconnect.STAY:
-            return Wait(reason=WaitReason.STALE, detail=detail, next="the region answers")
-        due = self.regions.move_due(task)
-        in_ms = max(0, (due - now.boot_ns) // MS)
-        return Wait(
-            reason=WaitReason.STALE,
-            detail=detail,
-            next="the region answers, or a new run starts elsewhere",
-            next_ms=now.utc_ms + in_ms,
-        )
 
 
 def with_spec(task: Task, spec: TaskSpec | None) -> Task:

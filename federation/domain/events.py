@@ -7,7 +7,6 @@ regions are the values of `intertie.model.link`, wrapped with the link that they
 from dataclasses import dataclass
 
 from intertie.model.link import FromFederation, FromRegion, RegionHello
-from intertie.model.pool import Shape
 from intertie.model.spec import TaskSpec
 from intertie.model.task import Task
 
@@ -36,6 +35,8 @@ class CancelTask:
     project: str
     reason: str
     actor: str
+    request_id: str
+    request_digest: str
     etag: str = ""
 
 
@@ -84,11 +85,11 @@ class Send:
 class SendAssignment:
     """Outward: send the newest run of a task to its region, with its signed grant.
 
-    Encoding the spec and signing are the shell's; what is granted is `federation.domain.grants`.
+    Encoding the spec and signing `grant` (its canonical bytes) are the shell's.
     """
 
     task: Task
-    shape: Shape
+    grant: bytes
     offer: str
     local_retries: int
     shard_epoch: int

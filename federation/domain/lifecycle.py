@@ -30,7 +30,10 @@ repeat.
 NOT_THE_TASK = frozenset({Outcome.EVICTED, Outcome.RECLAIMED, Outcome.PREEMPTED, Outcome.REJECTED})
 """Outcomes that do not count as an attempt of the task."""
 
-_LIVE: dict[RunState, TaskState] = {
+MAX_RUNS = 32
+"""Runs that a task remembers: the newest."""
+
+LIVE_STATE: dict[RunState, TaskState] = {
     RunState.ASSIGNED: TaskState.ASSIGNED,
     RunState.QUEUED: TaskState.ASSIGNED,
     RunState.STAGING: TaskState.ASSIGNED,
@@ -72,17 +75,35 @@ def assigned(task: Task, region: str, jurisdiction: str, variant: int, now_ms: i
         now_ms,
         epoch=epoch,
         region=region,
-        runs=(*task.runs, run),
+        runs=(*task.runs[1 - MAX_RUNS :], run),
         attempts=task.attempts + 1,
     )
+
+
+def granted(task: Task, grant_sha256: str) -> Task:
+    """The task whose newest run cites this grant."""
+    return replace(task, runs=(*task.runs[:-1], replace(_newest(task), grant_sha256=grant_sha256)))
+
+
+def found(task: Task, state: RunState, now_ms: int) -> Task:
+    """The task of unknown state after its region's digest named its run as live."""
+    assert task.state is TaskState.UNKNOWN, "only an unknown state is found out by a digest"
+    return moved(task, LIVE_STATE[state], now_ms)
 
 
 def reported(task: Task, update: RunUpdate, now_ms: int) -> Task:
     """The task after its region's word on the present run that is not its end."""
     assert update.token.epoch == task.epoch, "an update of an older run"
     run = _merged(_newest(task), update)
-    state = task.state if task.state is TaskState.CANCELLING else _LIVE[update.state]
-    return moved(task, state, now_ms, runs=(*task.runs[:-1], run), checkpoint=_best(task, update))
+    state = task.state if task.state is TaskState.CANCELLING else LIVE_STATE[update.state]
+    return moved(
+        task,
+        state,
+        now_ms,
+        runs=(*task.runs[:-1], run),
+        checkpoint=_best(task, update),
+        backoff=0 if state is TaskState.RUNNING else task.backoff,
+    )
 
 
 def ended(task: Task, update: RunUpdate, now_ms: int) -> Task:
@@ -155,11 +176,8 @@ def _after_end(
     assert task.spec is not None, "a live task holds its spec"
     if attempts >= task.spec.tolerance.max_attempts and outcome not in NOT_THE_TASK:
         return moved(task, TaskState.FAILED, now_ms, **changes)
-    return moved(task, TaskState.PENDING, now_ms, region="", exit_code=None, **_without(changes))
-
-
-def _without(changes: dict[str, object]) -> dict[str, object]:
-    return {k: v for k, v in changes.items() if k != "exit_code"}
+    changes |= {"region": "", "exit_code": None, "backoff": task.backoff + 1}
+    return moved(task, TaskState.PENDING, now_ms, **changes)
 
 
 def _newest(task: Task) -> Run:

@@ -6,18 +6,21 @@ A fresh offer with a short hold keeps tasks from piling up where a summary said 
 
 from typing import TYPE_CHECKING
 
-from intertie.model.validate import shapes
-
 from federation.domain import lifecycle, router
 from federation.domain.events import Send, SendAssignment
 from federation.domain.fleet import MS, Member
+from federation.domain.grants import grant_of
 from federation.domain.queue import Round, Waiting
 from federation.domain.router import Demand
+from intertie.drive.effects import Write
 from intertie.errors import IntertieError, Reason, error
+from intertie.metering.grant import Grant, grant_sha256
 from intertie.model.link import Offer, OfferRelease, OfferRequest
 from intertie.model.names import shard_of_id
 from intertie.model.states import WaitReason
 from intertie.model.task import Task, Verdict, Wait
+from intertie.model.validate import shapes
+from intertie.ports import Now
 
 if TYPE_CHECKING:
     from federation.domain.core import FederationCore
@@ -40,11 +43,11 @@ class Offers:
 
     # --- questions that change nothing -----------------------------------------------------------
 
-    def verdicts(self, demand: Demand) -> list[Verdict]:
+    def verdicts(self, demand: Demand, now: Now | None = None) -> list[Verdict]:
         """The verdict of every region, in the order of their ids."""
-        core = self._core
+        core, now = self._core, now or self._core.now
         members = sorted(core.fleet.members.items())
-        return [router.verdict(demand, m, core.now, core.timing) for _, m in members]
+        return [router.verdict(demand, m, now, core.timing) for _, m in members]
 
     def has_match(self, demand: Demand) -> bool:
         """Whether any of today's members could ever run it, were it reachable and free."""
@@ -159,22 +162,39 @@ class Offers:
         after = lifecycle.assigned(
             task, region, member.hello.jurisdiction, offer.variant, core.now.utc_ms
         )
+        grant = self._grant(after)
+        after = lifecycle.granted(after, grant.sha256)
         core.change(task, after, "ASSIGNED", core.replica, f"to {region}")
-        self.send_assignment(after, offer.id)
+        self._send_assignment(after, offer.id, grant)
 
-    def send_assignment(self, task: Task, offer: str) -> None:
-        """Send (or send again) the newest run of a task to its region."""
-        core, run = self._core, task.run
+    def send_again(self, task: Task) -> None:
+        """Send the newest run of a task again: the region answers with all that it knows of it."""
+        run = task.run
+        assert run is not None, "an assigned task has a run"
+        grant = self._grant(task)
+        if grant.sha256 != run.grant_sha256:  # new prices since
+            before, now_ms = task, self._core.now.utc_ms
+            task = lifecycle.moved(lifecycle.granted(task, grant.sha256), task.state, now_ms)
+            self._core.change(before, task, "GRANTED", self._core.replica)
+        self._send_assignment(task, "", grant)
+
+    def _grant(self, task: Task) -> Grant:
+        run = task.run
         assert run is not None, "an assigned task has a run"
         assert task.spec is not None, "a live task holds its spec"
-        demand_shapes = shapes(task.spec)
+        shape = shapes(task.spec)[max(run.variant, 0)]
+        return grant_of(task, shape, _local_retries(task), self._core.price_version)
+
+    def _send_assignment(self, task: Task, offer: str, grant: Grant) -> None:
+        core, data, shard = self._core, grant.encode(), shard_of_id(task.id)
+        core.emit(Write(shard, "grant", grant_sha256(data), data))
         core.emit(
             SendAssignment(
                 task=task,
-                shape=demand_shapes[max(run.variant, 0)],
+                grant=data,
                 offer=offer,
-                local_retries=min(LOCAL_RETRIES, task.spec.tolerance.max_attempts - task.attempts),
-                shard_epoch=core.shard_epochs.get(shard_of_id(task.id), 0),
+                local_retries=_local_retries(task),
+                shard_epoch=core.shard_epochs.get(shard, 0),
             )
         )
 
@@ -195,3 +215,8 @@ class Offers:
 
     def _send(self, region: str, message: OfferRequest | OfferRelease) -> None:
         self._core.emit(Send(region=region, message=message))
+
+
+def _local_retries(task: Task) -> int:
+    assert task.spec is not None, "a live task holds its spec"
+    return max(0, min(LOCAL_RETRIES, task.spec.tolerance.max_attempts - task.attempts))

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from federation.domain.core import FederationCore
 
 _LIVE = frozenset({TaskState.ASSIGNED, TaskState.RUNNING})
+_NEVER = 2**63
 _REFUSED_FOR_GOOD = frozenset({"RESIDENCY_VIOLATION", "NOT_LENT"})
 
 
@@ -43,7 +44,7 @@ class Regions:
         self._core = core
         self._digest: dict[str, dict[str, DigestEntry]] = {}
         self._digests = 0
-        self._silent: set[str] = set(core.at_region)
+        self._silent: dict[str, int] = {}
         self._due: int | None = None
 
     @property
@@ -53,7 +54,9 @@ class Regions:
 
     def watch_silence_from_start(self) -> None:
         """After a restart: regions that hold tasks and have not attached yet are silent."""
-        self._silent = {region for region, ids in self._core.at_region.items() if ids}
+        for region, ids in self._core.at_region.items():
+            if ids:
+                self._silent[region] = self._core.now.boot_ns
         self._schedule()
 
     # --- links -----------------------------------------------------------------------------------
@@ -62,7 +65,8 @@ class Regions:
         """A region attached: its digest will say which of its tasks it really has."""
         core, region = self._core, event.hello.region
         core.fleet.attach(event.link, event.hello, core.now)
-        self._silent.discard(region)
+        core.remember(event.hello)
+        self._silent.pop(region, None)
         self._ask_digest(region)
         core.queue.hurry(core.now.boot_ns)
         self._schedule()
@@ -70,7 +74,7 @@ class Regions:
     def down(self, event: LinkDown) -> None:
         """A stream ended. Nothing is moved; the clock of silence starts."""
         if self._core.fleet.detach(event.link, event.region, self._core.now):
-            self._silent.add(event.region)
+            self._silent[event.region] = self._core.now.boot_ns
             self._core.offers.forget_region(event.region)
             self._schedule()
 
@@ -180,14 +184,27 @@ class Regions:
             task = core.tasks[id_]
             entry = entries.pop(str(task.name), None)
             if entry is not None and entry.token.epoch == task.epoch:
-                if task.state is TaskState.CANCELLING:
-                    self._cancel_again(task)
+                self._known_to_region(task, entry)
                 continue
             if entry is not None:
                 self._not_ours(region, entry.task, entry.token, entry.state)
             self._unknown_to_region(task)
         for entry in entries.values():
             self._not_ours(region, entry.task, entry.token, entry.state)
+
+    def _known_to_region(self, task: Task, entry: DigestEntry) -> None:
+        """Both have the run: repeat what may have been lost on the way."""
+        core, run = self._core, task.run
+        assert run is not None, "a task at a region has a run"
+        if task.state is TaskState.CANCELLING:
+            self._cancel_again(task)
+            return
+        if entry.state is not run.state or entry.token != run.token:
+            core.offers.send_again(task)
+            task = core.tasks[task.id]
+        if task.state is TaskState.UNKNOWN and entry.state is not RunState.ENDED:
+            after = lifecycle.found(task, entry.state, core.now.utc_ms)
+            core.change(task, after, "IN_TOUCH", task.region)
 
     def _unknown_to_region(self, task: Task) -> None:
         """The region has no such run: it never accepted it, for it commits before it answers."""
@@ -196,7 +213,7 @@ class Regions:
         if task.state is TaskState.CANCELLING:
             self._cancel_again(task)
         elif run.state is RunState.ASSIGNED:
-            core.offers.send_assignment(task, "")
+            core.offers.send_again(task)
         else:
             message = f"{task.region} no longer knows a run that it had accepted"
             core.change(task, lifecycle.lost(task, core.now.utc_ms, message), "LOST", core.replica)
@@ -210,8 +227,10 @@ class Regions:
         for region, member in list(core.fleet.members.items()):
             if member.link and now_ns - member.digest_ns >= core.timing.digest_every_ms * MS:
                 self._ask_digest(region)
-        for region in sorted(self._silent):
-            self._look_at(region)
+        for region, due_ns in sorted(self._silent.items()):
+            if due_ns <= now_ns:
+                self._look_at(region)
+                self._silent[region] = self._next_look(region)
         self._schedule()
 
     def _look_at(self, region: str) -> None:
@@ -251,21 +270,19 @@ class Regions:
             for member in core.fleet.members.values()
             if member.link
         ]
-        for region in self._silent:
-            dues.extend(self._dues_of(region))
+        dues.extend(due_ns for due_ns in self._silent.values() if due_ns != _NEVER)
         self._due = min(dues, default=None)
 
-    def _dues_of(self, region: str) -> list[int]:
+    def _next_look(self, region: str) -> int:
+        """When the silence of a region next becomes news, as boot_ns."""
         core = self._core
-        ids = core.at_region.get(region, ())
         lost_ns = core.fleet.lost_since(region)
-        if lost_ns is None:
-            return []
+        assert lost_ns is not None, f"{region} is attached and counted as silent"
         unknown_ns = lost_ns + core.timing.unknown_after_ms * MS
         if core.now.boot_ns < unknown_ns:
-            return [unknown_ns]
-        moves = [core.tasks[id_] for id_ in ids]
-        return [max(self.move_due(task), core.now.boot_ns + 1) for task in moves if _is_move(task)]
+            return unknown_ns
+        held = (core.tasks[id_] for id_ in core.at_region.get(region, ()))
+        return min((self.move_due(task) for task in held if _is_move(task)), default=_NEVER)
 
     def _send(self, region: str, message: FromFederation) -> None:
         self._core.emit(Send(region=region, message=message))

@@ -9,13 +9,12 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from intertie.model.validate import shapes
-
 from federation.domain.fleet import MS, Member, Timing
 from intertie.model.pool import NodeClass, Shape
 from intertie.model.spec import TaskSpec
 from intertie.model.states import WaitReason
 from intertie.model.task import Check, Verdict, Weight
+from intertie.model.validate import shapes
 from intertie.ports import Now
 from intertie.residency.paths import allowed
 

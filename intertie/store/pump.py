@@ -18,6 +18,8 @@ from intertie.ports import Clock, FencedError, ShardHead, Store, StoreUnavailabl
 
 _RELOAD_FIRST_S = 0.2
 _RELOAD_MOST_S = 5.0
+MAX_WAITING = 50_000
+"""Callers that may wait at once; beyond, they are told to come back later."""
 
 log = structlog.get_logger(__name__)
 
@@ -93,17 +95,35 @@ class Pump:
 
         Raises what the core answered with, or STORE_UNAVAILABLE if the commit was not confirmed.
         """
+        return await self.submit(make, request)
+
+    def submit(
+        self, make: Callable[[int], object], request: tuple[str, str, str] | None = None
+    ) -> asyncio.Future[object]:
+        """Do as `ask` does, without waiting: events submitted together share one commit.
+
+        An error that is set on the future has to be looked at, by awaiting it for instance.
+        """
         if self._stopping:
             raise error(Reason.SHUTTING_DOWN, "The server is stopping.")
+        if len(self._waiting) >= MAX_WAITING:
+            raise error(
+                Reason.RATE_LIMITED,
+                f"{MAX_WAITING} calls wait for the store already.",
+                remedy="Come back later.",
+                retry_after_ms=1_000,
+            )
         ticket = next(self._tickets)
         future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._waiting[ticket] = future
         self.drive.push(make(ticket), Request(*request, ticket) if request else None)
         self._wake.set()
-        try:
-            return await future
-        finally:
-            self._waiting.pop(ticket, None)
+        return future
+
+    async def ended(self) -> None:
+        """Return when the loop has ended, by `stop`; raises what broke it."""
+        assert self._task is not None, "not started"
+        await asyncio.shield(self._task)
 
     async def _run(self) -> None:
         while not self._stopping:
@@ -141,7 +161,7 @@ class Pump:
         for effect in effects:
             if not isinstance(effect, Reply | Fail):
                 continue
-            future = self._waiting.get(effect.ticket)
+            future = self._waiting.pop(effect.ticket, None)
             if future is None or future.done():
                 continue
             if isinstance(effect, Reply):

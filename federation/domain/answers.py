@@ -1,0 +1,60 @@
+"""What reads add to a task: why it waits, and what each region says to it. Never stored.
+
+Reads the core and changes nothing.
+"""
+
+from typing import TYPE_CHECKING
+
+from federation.domain.fleet import MS
+from federation.domain.plans import remedy_for
+from federation.domain.router import demand_of
+from intertie.model.states import OnDisconnect, TaskState, WaitReason
+from intertie.model.task import Plan, Task, Wait
+from intertie.ports import Now
+
+if TYPE_CHECKING:
+    from federation.domain.core import FederationCore
+
+
+def wait_of(core: "FederationCore", task: Task, now: Now) -> Wait | None:
+    """Why a live task does not run, at this moment."""
+    if task.state is TaskState.PENDING:
+        return core.queue.wait_of(task.id)
+    run = task.run
+    if task.state is TaskState.ASSIGNED and run is not None:
+        return Wait(
+            reason=WaitReason.QUEUED_IN_REGION,
+            detail=f"{run.region} has it as {run.state.value}",
+            since_ms=run.assigned_ms,
+        )
+    if task.state is TaskState.UNKNOWN:
+        return _unknown(core, task, now)
+    return None
+
+
+def explain(core: "FederationCore", task: Task, now: Now) -> Plan:
+    """Per region why a live task may or may not run there, and what would change it."""
+    assert task.spec is not None, "a live task holds its spec"
+    verdicts = tuple(core.offers.verdicts(demand_of(task.spec, task.excluded), now))
+    waits = task.state is TaskState.PENDING
+    return Plan(
+        verdicts=verdicts,
+        chosen=task.region,
+        remedy=remedy_for(verdicts) if waits else "",
+        state=task.state,
+        wait=wait_of(core, task, now),
+    )
+
+
+def _unknown(core: "FederationCore", task: Task, now: Now) -> Wait:
+    assert task.spec is not None, "a live task holds its spec"
+    detail = f"{task.region} is out of touch; nothing was restarted"
+    if task.spec.tolerance.on_disconnect is OnDisconnect.STAY:
+        return Wait(reason=WaitReason.STALE, detail=detail, next="the region answers")
+    due = core.regions.move_due(task)
+    return Wait(
+        reason=WaitReason.STALE,
+        detail=detail,
+        next="the region answers, or a new run starts elsewhere",
+        next_ms=now.utc_ms + max(0, (due - now.boot_ns) // MS),
+    )

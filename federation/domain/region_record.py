@@ -1,0 +1,38 @@
+"""What is durable about a region: that it joined, where it is, and which log keys are its own."""
+
+from dataclasses import dataclass, replace
+
+from intertie.model.link import RegionHello
+from intertie.model.states import RegionState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionRecord:
+    """A region that has attached at least once. Instants in UTC ms.
+
+    `log_vkeys` are the keys of its metering log, the newest last; none is ever taken away.
+    """
+
+    id: str
+    state: RegionState = RegionState.ACTIVE
+    jurisdiction: str = ""
+    software: str = ""
+    log_vkeys: tuple[str, ...] = ()
+    joined_ms: int = 0
+    seen_ms: int = 0
+
+
+def attached(before: RegionRecord | None, hello: RegionHello, now_ms: int) -> RegionRecord:
+    """The record after a hello. Whether its log key may be believed was checked before."""
+    record = before or RegionRecord(id=hello.region, joined_ms=now_ms)
+    assert record.id == hello.region, "a record of another region"
+    keys = record.log_vkeys
+    if hello.log_vkey and hello.log_vkey not in keys:
+        keys = (*keys, hello.log_vkey)
+    return replace(
+        record,
+        jurisdiction=hello.jurisdiction,
+        software=hello.software,
+        log_vkeys=keys,
+        seen_ms=now_ms,
+    )
