@@ -171,7 +171,9 @@ class Member:
 
     async def complaint(self, timeout_s: float) -> str:
         """Why there is no connection, in gRPC's words: refused, unreachable, certificate ..."""
-        invoke = self._channel.unary_unary("/etcdserverpb.Maintenance/Status")
+        invoke: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(
+            "/etcdserverpb.Maintenance/Status"
+        )
         try:
             with _foreign_cancellation():
                 await invoke(b"", timeout=timeout_s)

@@ -32,6 +32,19 @@ async def test_a_write_whose_answer_is_lost_is_in_doubt_and_may_have_been_applie
     assert entry.value == b"1"
 
 
+async def test_a_write_in_doubt_is_not_repeated_at_another_member(
+    lone_etcd: EtcdServers, proxy: CutProxy, connect: Connect, root: str
+) -> None:
+    both, direct = connect(proxy.endpoint, *lone_etcd.endpoints), connect(*lone_etcd.endpoints)
+    assert await both.get(root + "a") is None
+    proxy.muted = True
+    with pytest.raises(OutcomeUnknownError):
+        await both.txn((), (Write(root + "a", b"1"),))
+    entry = await direct.get(root + "a")
+    assert entry is not None
+    assert entry.create_revision == entry.mod_revision, "written twice"
+
+
 async def test_a_repeatable_claim_whose_answer_is_lost_finds_that_it_won(
     lone_etcd: EtcdServers, proxy: CutProxy, connect: Connect, root: str
 ) -> None:
