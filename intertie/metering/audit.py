@@ -13,12 +13,13 @@ from hashlib import sha256
 from itertools import pairwise
 from typing import Any
 
-from intertie.metering import canonical, schema
+from intertie.metering import schema
 from intertie.metering.corrections import Corrections, LeafAt
 from intertie.metering.faults import Fault, MeteringError
 from intertie.metering.grant import Grant
 from intertie.metering.held import HeldIntervals
 from intertie.metering.intervals import month_of
+from intertie.metering.reader import RecordReader
 from intertie.model.meters import HOUR_MS, METERS
 
 SKEW_MS = 600_000
@@ -29,7 +30,6 @@ LATE_MS = 7 * 24 * HOUR_MS
 """How long after its end usage is recorded before it counts as late."""
 MAX_FINDINGS = 1_000
 
-_parse, _check_schema = canonical.parse, schema.check
 _HELD = frozenset(meter.name for meter in METERS.values() if meter.held)
 _BILLABLE = frozenset(meter.name for meter in METERS.values() if meter.billable)
 
@@ -78,6 +78,7 @@ class Auditor:
         self.findings = Findings()
         self.records = 0
         self._region, self._grants, self._late_ms = region, grants, late_ms
+        self._read = RecordReader().read
         self._last_recorded = 0
         self._digests = bytearray()
         self._first: int | None = None
@@ -92,8 +93,7 @@ class Auditor:
         if self._first is None:
             self._first = seq
         try:
-            record: dict[str, Any] = _parse(leaf)
-            _check_schema(record)
+            record = self._read(leaf)
         except MeteringError as fault:
             self._digests += sha256(leaf).digest()[:8]
             self.findings.add(Fault.NON_CANONICAL, seq, fault.message)

@@ -11,8 +11,10 @@ Must not know what a record means; it must be fast: every verified record passes
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, NoReturn, cast
 
 from intertie.metering.faults import Fault, MeteringError
@@ -48,14 +50,14 @@ _DUMP = json.JSONEncoder(
 
 def encode(obj: Mapping[str, Any]) -> bytes:
     """Return the canonical bytes of an object of the profile; refuse any other object."""
-    members = dict(obj)
-    _check_members(members)
-    text = _DUMP(members)
-    if not _is_plain(text):
+    text = _fast_text(obj)
+    if text is None:
+        members = dict(obj)
+        _check_members(members)
         _check_strings(_strings(members))
-    data = text.encode()
-    if len(data) > MAX_BYTES:
-        raise _refuse(f"{len(data)} bytes: at most {MAX_BYTES} are allowed")
+        text = _DUMP(members)
+    if len(text) > MAX_BYTES or len(data := text.encode()) > MAX_BYTES:
+        raise _refuse(f"more than {MAX_BYTES} bytes")
     return data
 
 
@@ -74,48 +76,54 @@ def parse(data: bytes) -> Object:
         raise _refuse(f"not UTF-8 JSON: {fault}") from None
     if type(obj) is not dict:
         raise _refuse(f"expected one object, got {type(obj).__name__}")
-    if not _is_plain(text):
+    if _fast_text(obj) != text:
         _check_members(obj)
         _check_strings(_strings(obj))
-        same = _DUMP(obj) == text
-    else:
-        same = _spells_plain(obj, text)
-    if not same:
-        raise _refuse("bytes are not the canonical form of what they say")
+        if _DUMP(obj) != text:
+            raise _refuse("bytes are not the canonical form of what they say")
     return cast(Object, obj)
 
 
-def _is_plain(text: str) -> bool:
-    """Whether the strings in a JSON text need no look: ASCII without escapes and DEL."""
-    return text.isascii() and "\\" not in text and "\x7f" not in text
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """How to write flat objects of one set of keys and types, several times faster."""
+
+    form: str
+    values: Callable[[Any], tuple[Any, ...]]
+    numbers: Callable[[Any], tuple[int, ...]]
+    quotes: int
 
 
-def _spells_plain(obj: dict[str, Any], text: str) -> bool:
-    """Check the members of an object, and whether a plain text is its canonical form.
+def _fast_text(obj: Mapping[str, Any]) -> str | None:
+    """The canonical text of a flat object whose texts need no escape and no look; else None.
 
-    The hot path. A log repeats a handful of shapes (keys and types); for each, a format is kept
-    that writes the canonical form of a flat object several times faster than the encoder does.
+    A log repeats a handful of shapes; for each, a format is kept. What this returns is what the
+    encoder would write (a test holds them against each other); None only means "look closer".
     """
-    values = tuple(obj.values())
-    form, numbers = _shape(tuple(obj), tuple(map(type, values)))
-    if not form:
-        _check_members(obj)
-        return _DUMP(obj) == text
-    for at in numbers:
-        if not -MAX_INT <= values[at] <= MAX_INT:
-            raise _refuse(f"{values[at]} is beyond 2^53-1")
-    return form % values == text
+    shape = _shape(tuple(obj), tuple(map(type, obj.values())))
+    if shape is None:
+        return None
+    numbers = shape.numbers(obj)
+    if max(numbers) > MAX_INT or min(numbers) < -MAX_INT:
+        return None
+    text = shape.form % shape.values(obj)
+    if text.isascii() and text.isprintable() and "\\" not in text:  # so: NFC, and no control
+        return text if text.count('"') == shape.quotes else None
+    return None
 
 
 @lru_cache(maxsize=1024)
-def _shape(keys: tuple[str, ...], kinds: tuple[type, ...]) -> tuple[str, tuple[int, ...]]:
-    """The format of a flat object of texts and numbers, and where its numbers stand; else ""."""
-    if not set(kinds) <= _FORMATS.keys() or list(keys) != sorted(keys):
-        return "", ()
-    _check_keys(keys)
-    members = (f'"{key}":{_FORMATS[kind]}' for key, kind in zip(keys, kinds, strict=True))
-    numbers = tuple(at for at, kind in enumerate(kinds) if kind is int)
-    return "{" + ",".join(members) + "}", numbers
+def _shape(keys: tuple[object, ...], kinds: tuple[type, ...]) -> _Shape | None:
+    """The shape of an object of two numbers or more, and of texts."""
+    names = [key for key in keys if type(key) is str and _KEY.fullmatch(key)]
+    kind_of = dict(zip(names, kinds, strict=False))
+    numbers = [name for name in names if kind_of[name] is int]
+    if len(names) < len(keys) or len(numbers) < 2 or not set(kinds) <= _FORMATS.keys():
+        return None
+    names.sort()
+    form = ",".join(f'"{name}":{_FORMATS[kind_of[name]]}' for name in names)
+    quotes = 2 * len(names) + 2 * (len(names) - len(numbers))
+    return _Shape("{" + form + "}", itemgetter(*names), itemgetter(*numbers), quotes)
 
 
 def _check_members(obj: dict[str, Any]) -> None:

@@ -30,38 +30,38 @@ def _one_of(words: Iterable[object]) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(str(word)) for word in words))
 
 
-_TEXT = re.compile(r".{1,512}", re.DOTALL)
+TEXT = re.compile(r".{1,512}", re.DOTALL)
 _HEX64 = re.compile(r"[0-9a-f]{64}")
 _SUM = re.compile(r"-?(?:0|[1-9][0-9]{0,38})")
 
-_PATTERNS: Mapping[str, re.Pattern[str]] = {
+PATTERNS: Mapping[str, re.Pattern[str]] = {
     "region": ID,
     "salt": re.compile(r"[0-9a-f]{32}"),
     "project": ID,
     "payer": ID,
-    "principal": _TEXT,
+    "principal": TEXT,
     "task": ID,
     "run": TOKEN,
-    "node": _TEXT,
+    "node": TEXT,
     "grant_sha256": _HEX64,
     "evidence_sha256": _HEX64,
     "policy_sha256": _HEX64,
     "meter": _one_of(METERS),
-    "model": _TEXT,
-    "isolation": _TEXT,
-    "class": _TEXT,
+    "model": TEXT,
+    "isolation": TEXT,
+    "class": TEXT,
     "outcome": _one_of(Outcome),
     "failure_class": _one_of(FailureClass),
     "cause": _one_of(CAUSES),
-    "checkpoint": _TEXT,
-    "jurisdiction": _TEXT,
-    "verdict": _TEXT,
-    "reason": _TEXT,
+    "checkpoint": TEXT,
+    "jurisdiction": TEXT,
+    "verdict": TEXT,
+    "reason": TEXT,
     "month": MONTH,
-    "old_vkey": _TEXT,
-    "new_vkey": _TEXT,
+    "old_vkey": TEXT,
+    "new_vkey": TEXT,
 }
-_COUNTS = frozenset(
+COUNTS = frozenset(
     {
         "seq",
         "recorded_ms",
@@ -142,7 +142,7 @@ def check(record: Mapping[str, Any]) -> None:
     except TypeError:
         raise _wrong("record", "a field holds a value of another type") from None
     if kind == "usage":
-        _check_usage_rid(record)
+        check_usage_rid(record)
     else:
         _RULES[str(kind)](record)
 
@@ -163,21 +163,21 @@ def _plan(kind: object, keys: tuple[str, ...]) -> _Plan:
         raise _wrong(name, f"missing in a record of kind {kind}")
     for name in sorted(names - REQUIRED[kind] - OPTIONAL[kind]):
         raise _wrong(name, f"not a field of kind {kind}")
-    repeated = tuple(name for name in keys if name in _PATTERNS and name not in _VARYING)
+    repeated = tuple(name for name in keys if name in PATTERNS and name not in _VARYING)
     getter = itemgetter(*repeated, "type")  # two keys at least: the result is always a tuple
-    varying = tuple((n, _PATTERNS[n].fullmatch) for n in keys if n in _VARYING)
-    counts = tuple(name for name in keys if name in _COUNTS)  # seq and recorded_ms at least
+    varying = tuple((n, PATTERNS[n].fullmatch) for n in keys if n in _VARYING)
+    counts = tuple(name for name in keys if name in COUNTS)  # seq and recorded_ms at least
     return _Plan(itemgetter(*counts), counts, getter, repeated, varying)
 
 
 @lru_cache(maxsize=1 << 15)
 def _check_repeated(names: tuple[str, ...], values: tuple[Any, ...]) -> None:
     for name, value in zip(names, values, strict=False):
-        if _PATTERNS[name].fullmatch(value) is None:
+        if PATTERNS[name].fullmatch(value) is None:
             raise _wrong(name, f"{value[:80]!r} is not allowed")
 
 
-def _check_usage_rid(record: Mapping[str, Any]) -> None:
+def check_usage_rid(record: Mapping[str, Any]) -> None:
     """The rid must say the same as the fields: replay is decided on it."""
     head = f"{record['task']}/{record['run']}/{record['rank']}/"
     tail = f"/{record['meter']}"
