@@ -44,7 +44,7 @@ def imported_modules(path: Path) -> set[str]:
 
 
 def test_every_import_contract_is_kept() -> None:
-    program = Path(sys.executable).with_name("lint-imports")
+    program = str(Path(sys.executable).with_name("lint-imports"))
     command = [program, "--no-cache"]  # in a process of its own: it reconfigures all logging
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
