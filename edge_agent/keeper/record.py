@@ -93,6 +93,12 @@ class Run(NamedTuple):
         assert state in NEXT[self.state], f"{self.key}: {self.state} -> {state}"
         return self._replace(state=state, **changes)
 
+    def overdue(self, now: int) -> bool:
+        """Whether its deadline has passed and nothing was done about it yet."""
+        return (
+            self.killing_since is None and self.deadline_at is not None and self.deadline_at <= now
+        )
+
     def due_at(self, t_kill_ns: int) -> int | None:
         """When the clock next matters to this run."""
         if self.state == ENDED:

@@ -46,7 +46,7 @@ class StartSpec(NamedTuple):
     env: dict[str, str]
     cwd: str
     stdout: str
-    """Base path of the log segments of this stream (`logs.py`)."""
+    """Base path of the log segments of this stream (`logs.py`); new for every token."""
     stderr: str
     log_bytes: int
     """Bound on disk, per stream."""

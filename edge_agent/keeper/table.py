@@ -308,7 +308,7 @@ class Table:
             run = self.runs[key]
             if not run.live:
                 continue
-            if run.deadline_at is not None and run.deadline_at <= now and not run.killing_since:
+            if run.overdue(now):
                 self._stop_run(run, BY_DEADLINE, "the lease is over", now)
             elif run.state == STOPPING:
                 self._tick_stopping(run, now)
@@ -352,6 +352,7 @@ class Table:
             pending = None if run.term_at is None else min(run.term_at, term_at)
             run = run._replace(term_at=pending, kill_at=min(run.kill_at, kill_at))
         else:
+            by = run.by or by  # a program that could not be executed comes first
             run = run.moved(STOPPING, by=by, reason=reason, term_at=term_at, kill_at=kill_at)
         self._put(run)
         self._emit(Save(run.key, durable=False))
