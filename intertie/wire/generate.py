@@ -123,7 +123,10 @@ def _read_source(
 def _read(match: Match, *, zero_is_unset: bool) -> tuple[str, bool]:
     """The expression for one field, and whether it can fail."""
     name, value, has = match.name, f"pb.{match.pb}", f"has({match.pb!r})"
-    unset = "missing()" if match.fallback is MISSING else f"d_{name}"
+    unset = f"d_{name}"
+    if match.fallback is MISSING:
+        unset = "None" if match.optional else "missing()"
+    time = "0" if match.fallback is MISSING else unset  # 0 = not yet, none
     match match.sort:
         case Sort.SCALAR if match.optional:
             return f"{value} if {has} else None", False
@@ -136,9 +139,9 @@ def _read(match: Match, *, zero_is_unset: bool) -> tuple[str, bool]:
         case Sort.MESSAGE:
             return f"r_{name}({value}) if {has} else {unset}", True
         case Sort.DURATION:
-            return f"ms_of_duration({value}) if {has} else {unset}", True
+            return f"ms_of_duration({value}) if {has} else {time}", True
         case Sort.TIMESTAMP:
-            return f"ms_of_timestamp({value}) if {has} else {unset}", True
+            return f"ms_of_timestamp({value}) if {has} else {time}", True
         case Sort.SCALARS:
             return f"tuple(r[:]) if (r := {value}) else ()", False
         case Sort.MESSAGES:
