@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from intertie.errors import IntertieError, invalid
-from intertie.metering.checkpoint import Checkpoint
-from intertie.metering.merkle import CompactRange
-from intertie.metering.note import Note
+from intertie.metering.log.checkpoint import Checkpoint
+from intertie.metering.log.merkle import CompactRange
+from intertie.metering.log.note import Note
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from intertie.errors import IntertieError, PeerError, Reason
-from intertie.metering import strict
+from intertie.metering.log import strict
 
 MAX_BYTES = 4_000_000
 MAX_SIGNATURES = 16

@@ -14,7 +14,7 @@ from typing import Any
 from intertie.errors import IntertieError, PeerError, Reason
 from intertie.metering import canonical
 from intertie.metering.dsse import StatementKey, StatementSigner, open_envelope
-from intertie.metering.merkle import (
+from intertie.metering.log.merkle import (
     CompactRange,
     inclusion_proof,
     leaf_hash,

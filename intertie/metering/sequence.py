@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from intertie.errors import Reason, WorldError
-from intertie.metering import canonical, checkpoint, records, schema
-from intertie.metering.checkpoint import Checkpoint
+from intertie.metering import canonical, records, schema
 from intertie.metering.faults import Fault, MeteringError
-from intertie.metering.merkle import CompactRange, leaf_hash
-from intertie.metering.note import Signer
+from intertie.metering.log import checkpoint
+from intertie.metering.log.checkpoint import Checkpoint
+from intertie.metering.log.merkle import CompactRange, leaf_hash
+from intertie.metering.log.note import Signer
+from intertie.metering.log.tiles import TileWrite, TreeEdge, tiles_after_append
 from intertie.metering.rids import parse_rid
-from intertie.metering.tiles import TileWrite, TreeEdge, tiles_after_append
 
 Spans = Mapping[str, tuple[int, int]]
 """`<task>/<run>/<rank>` -> first and last seq of its usage."""

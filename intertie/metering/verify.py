@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from intertie.metering.audit import LATE_MS, Auditor, Finding
-from intertie.metering.corrections import LeafAt
+from intertie.metering.audit.auditor import LATE_MS, Auditor, Finding
+from intertie.metering.audit.corrections import LeafAt
 from intertie.metering.cursor import Cursor
 from intertie.metering.faults import Fault, MeteringError
 from intertie.metering.grant import Grant
-from intertie.metering.merkle import leaf_hash
-from intertie.metering.trust import Opened, Trust, open_checkpoint
+from intertie.metering.log.merkle import leaf_hash
+from intertie.metering.log.trust import Opened, Trust, open_checkpoint
 
 _ORIGIN = re.compile(r".+/region/([a-z][a-z0-9-]{1,30})/metering")
 

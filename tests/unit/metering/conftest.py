@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from intertie.metering import canonical, checkpoint, records, sequence
+from intertie.metering import canonical, records, sequence
 from intertie.metering.cursor import Cursor
 from intertie.metering.grant import Grant
-from intertie.metering.merkle import CompactRange
-from intertie.metering.note import ED25519_COSIGNATURE, Signer
+from intertie.metering.log import checkpoint
+from intertie.metering.log.merkle import CompactRange
+from intertie.metering.log.note import ED25519_COSIGNATURE, Signer
+from intertie.metering.log.tiles import TreeEdge
+from intertie.metering.log.trust import Trust
 from intertie.metering.sequence import LogState
-from intertie.metering.tiles import TreeEdge
-from intertie.metering.trust import Trust
 
 DATA = Path(__file__).parents[2] / "data" / "metering"
 HOUR = 3_600_000

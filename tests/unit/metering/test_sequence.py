@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from intertie.errors import IntertieError, Reason
 from intertie.metering import canonical, records, sequence
-from intertie.metering.checkpoint import Checkpoint
 from intertie.metering.intervals import RunTime
-from intertie.metering.merkle import CompactRange
-from intertie.metering.note import Note
+from intertie.metering.log.checkpoint import Checkpoint
+from intertie.metering.log.merkle import CompactRange
+from intertie.metering.log.note import Note
 from intertie.model.states import Outcome
 
 

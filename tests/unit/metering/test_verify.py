@@ -10,16 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from intertie.errors import IntertieError
-from intertie.metering import audit, canonical, checkpoint, records
-from intertie.metering.audit import Auditor
-from intertie.metering.checkpoint import Checkpoint
+from intertie.metering import canonical, records
+from intertie.metering.audit import auditor
+from intertie.metering.audit.auditor import Auditor
+from intertie.metering.audit.held import HeldIntervals
 from intertie.metering.cursor import Cursor
 from intertie.metering.faults import Fault, MeteringError
 from intertie.metering.grant import Grant
-from intertie.metering.held import HeldIntervals
-from intertie.metering.merkle import CompactRange, leaf_hash
-from intertie.metering.note import Signer
-from intertie.metering.trust import Trust
+from intertie.metering.log import checkpoint
+from intertie.metering.log.checkpoint import Checkpoint
+from intertie.metering.log.merkle import CompactRange, leaf_hash
+from intertie.metering.log.note import Signer
+from intertie.metering.log.trust import Trust
 from intertie.metering.verify import Freshness, Report, region_of, root_pass, verify_log
 
 NOON = 1_796_036_400_000
@@ -359,7 +361,7 @@ def test_usage_for_a_closed_month_is_late(world: Any) -> None:
 
 
 def test_findings_are_bounded_but_counted(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit, "MAX_FINDINGS", 3)
+    monkeypatch.setattr(auditor, "MAX_FINDINGS", 3)
     world.append_raw(*(b"junk %d" % n for n in range(5)))
     report = verify(world)
     assert (len(report.findings), report.total) == (3, 5)

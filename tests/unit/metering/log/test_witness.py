@@ -6,12 +6,12 @@ from hashlib import sha256
 import pytest
 
 from intertie.errors import IntertieError, Reason
-from intertie.metering import checkpoint, merkle, note
-from intertie.metering.checkpoint import Checkpoint
 from intertie.metering.faults import MeteringError
-from intertie.metering.merkle import EMPTY_ROOT, CompactRange
-from intertie.metering.note import Note, Signer
-from intertie.metering.witness import (
+from intertie.metering.log import checkpoint, merkle, note
+from intertie.metering.log.checkpoint import Checkpoint
+from intertie.metering.log.merkle import EMPTY_ROOT, CompactRange
+from intertie.metering.log.note import Note, Signer
+from intertie.metering.log.witness import (
     SIZE_TYPE,
     Decision,
     WitnessState,

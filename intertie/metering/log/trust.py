@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from intertie.errors import IntertieError, invalid
-from intertie.metering.checkpoint import Checkpoint
 from intertie.metering.faults import Fault, MeteringError
-from intertie.metering.note import ED25519_COSIGNATURE, ED25519_NOTE, Key, Note, Signature
+from intertie.metering.log.checkpoint import Checkpoint
+from intertie.metering.log.note import ED25519_COSIGNATURE, ED25519_NOTE, Key, Note, Signature
 
 _K = re.compile(r"[1-9][0-9]{0,3}")
 

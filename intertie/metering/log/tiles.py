@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from intertie.metering import strict
 from intertie.metering.faults import Fault, MeteringError
-from intertie.metering.merkle import HASH_BYTES, CompactRange, NodeReader
+from intertie.metering.log import strict
+from intertie.metering.log.merkle import HASH_BYTES, CompactRange, NodeReader
 
 WIDTH = 256
 HEIGHT = 8

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from intertie.errors import IntertieError
-from intertie.metering import checkpoint
-from intertie.metering.checkpoint import Checkpoint
 from intertie.metering.faults import Fault, MeteringError
-from intertie.metering.note import Signer
-from intertie.metering.trust import open_checkpoint, parse_trust, print_trust
+from intertie.metering.log import checkpoint
+from intertie.metering.log.checkpoint import Checkpoint
+from intertie.metering.log.note import Signer
+from intertie.metering.log.trust import open_checkpoint, parse_trust, print_trust
 
 ORIGIN = "fed.example/region/r1/metering"
 LOG = Signer.from_seed(ORIGIN, b"\x01" * 32)

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from intertie.metering import canonical, checkpoint, merkle, note, witness
-from intertie.metering.checkpoint import Checkpoint
-from intertie.metering.merkle import CompactRange
-from intertie.metering.note import Note, Signer
-from intertie.metering.receipt import Receipt, check_receipt
-from intertie.metering.tiles import (
+from intertie.metering import canonical
+from intertie.metering.log import checkpoint, merkle, note, witness
+from intertie.metering.log.checkpoint import Checkpoint
+from intertie.metering.log.merkle import CompactRange
+from intertie.metering.log.note import Note, Signer
+from intertie.metering.log.receipt import Receipt, check_receipt
+from intertie.metering.log.tiles import (
     Tile,
     TreeEdge,
     bundle,
@@ -19,10 +20,10 @@ from intertie.metering.tiles import (
     parse_path,
     tiles_after_append,
 )
-from intertie.metering.trust import Trust, open_checkpoint
+from intertie.metering.log.trust import Trust, open_checkpoint
 
 TIME_S = 1_796_040_000
-DATA = Path(__file__).parents[2] / "data" / "metering"
+DATA = Path(__file__).parents[3] / "data" / "metering"
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from intertie.metering import merkle
 from intertie.metering.faults import Fault, MeteringError
-from intertie.metering.receipt import Receipt, check_receipt
+from intertie.metering.log import merkle
+from intertie.metering.log.receipt import Receipt, check_receipt
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from typing import Self
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from intertie.metering import strict
 from intertie.metering.faults import Fault, MeteringError
+from intertie.metering.log import strict
 
 ED25519_NOTE = 0x01
 ED25519_COSIGNATURE = 0x04

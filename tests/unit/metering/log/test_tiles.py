@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from intertie.metering import merkle
 from intertie.metering.faults import MeteringError
-from intertie.metering.merkle import CompactRange, leaf_hash
-from intertie.metering.tiles import (
+from intertie.metering.log import merkle
+from intertie.metering.log.merkle import CompactRange, leaf_hash
+from intertie.metering.log.tiles import (
     Tile,
     TileWrite,
     TreeEdge,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intertie.metering import merkle
 from intertie.metering.faults import Fault, MeteringError
-from intertie.metering.merkle import EMPTY_ROOT, CompactRange, leaf_hash
+from intertie.metering.log import merkle
+from intertie.metering.log.merkle import EMPTY_ROOT, CompactRange, leaf_hash
 
 SIZES = 70
 LEAVES = [b"leaf %d" % n for n in range(SIZES)]

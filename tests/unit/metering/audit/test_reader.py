@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intertie.metering import records
+from intertie.metering.audit.reader import MAX_SHAPES, RecordReader
 from intertie.metering.faults import MeteringError
-from intertie.metering.reader import MAX_SHAPES, RecordReader
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from intertie.metering import strict
 from intertie.metering.faults import Fault, MeteringError
-from intertie.metering.merkle import leaf_hash, verify_inclusion
-from intertie.metering.trust import Opened, Trust, open_checkpoint
+from intertie.metering.log import strict
+from intertie.metering.log.merkle import leaf_hash, verify_inclusion
+from intertie.metering.log.trust import Opened, Trust, open_checkpoint
 
 HEADER = "c2sp.org/tlog-proof@v1"
 MAX_BYTES = 1_200_000

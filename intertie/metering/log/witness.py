@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from intertie.errors import Reason, error
-from intertie.metering import note, strict
-from intertie.metering.checkpoint import Checkpoint
 from intertie.metering.faults import Fault, MeteringError
-from intertie.metering.merkle import EMPTY_ROOT, verify_consistency
-from intertie.metering.note import Key, Note, Signer
+from intertie.metering.log import note, strict
+from intertie.metering.log.checkpoint import Checkpoint
+from intertie.metering.log.merkle import EMPTY_ROOT, verify_consistency
+from intertie.metering.log.note import Key, Note, Signer
 
 MAX_PROOF = 63
 SIZE_TYPE = "text/x.tlog.size"

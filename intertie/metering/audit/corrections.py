@@ -9,7 +9,7 @@ from typing import Any
 
 from intertie.metering import canonical
 from intertie.metering.faults import MeteringError
-from intertie.metering.merkle import leaf_hash
+from intertie.metering.log.merkle import leaf_hash
 
 LeafAt = Callable[[int], bytes | None]
 """Reads an earlier leaf of the same log by its seq; None where the reader does not hold it."""

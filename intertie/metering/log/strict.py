@@ -10,7 +10,7 @@ import binascii
 import re
 
 from intertie.metering.faults import Fault, MeteringError
-from intertie.metering.merkle import HASH_BYTES
+from intertie.metering.log.merkle import HASH_BYTES
 
 MAX_SIZE = 2**63 - 1
 

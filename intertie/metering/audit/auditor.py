@@ -14,12 +14,12 @@ from itertools import pairwise
 from typing import Any
 
 from intertie.metering import schema
-from intertie.metering.corrections import Corrections, LeafAt
+from intertie.metering.audit.corrections import Corrections, LeafAt
+from intertie.metering.audit.held import HeldIntervals
+from intertie.metering.audit.reader import RecordReader
 from intertie.metering.faults import Fault, MeteringError
 from intertie.metering.grant import Grant
-from intertie.metering.held import HeldIntervals
 from intertie.metering.intervals import month_of
-from intertie.metering.reader import RecordReader
 from intertie.model.meters import HOUR_MS, METERS
 
 SKEW_MS = 600_000

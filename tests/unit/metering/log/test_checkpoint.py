@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from intertie.metering import checkpoint
-from intertie.metering.checkpoint import Checkpoint
 from intertie.metering.faults import Fault, MeteringError
-from intertie.metering.merkle import EMPTY_ROOT
-from intertie.metering.note import Signer
+from intertie.metering.log import checkpoint
+from intertie.metering.log.checkpoint import Checkpoint
+from intertie.metering.log.merkle import EMPTY_ROOT
+from intertie.metering.log.note import Signer
 
 ROOT = b"\x11" * 32
 GOOD = Checkpoint("example.com/log", 3, ROOT)

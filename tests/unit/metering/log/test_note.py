@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intertie.metering import note
 from intertie.metering.faults import Fault, MeteringError
-from intertie.metering.note import Key, Note, Signer
+from intertie.metering.log import note
+from intertie.metering.log.note import Key, Note, Signer
 
 TEXT = b"example.com/log\n7\nbody\n"
 SIGNER = Signer.from_seed("example.com/log", b"\x07" * 32)

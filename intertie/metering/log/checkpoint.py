@@ -9,10 +9,10 @@ whose leaves are not durable: that is `sequence.sign_durable`.
 from dataclasses import dataclass
 from typing import Self
 
-from intertie.metering import note, strict
 from intertie.metering.faults import Fault, MeteringError
-from intertie.metering.merkle import EMPTY_ROOT, HASH_BYTES
-from intertie.metering.note import Note, Signer
+from intertie.metering.log import note, strict
+from intertie.metering.log.merkle import EMPTY_ROOT, HASH_BYTES
+from intertie.metering.log.note import Note, Signer
 
 
 @dataclass(frozen=True, slots=True)
