@@ -115,6 +115,7 @@ def _fast_text(obj: Mapping[str, Any]) -> str | None:
 @lru_cache(maxsize=1024)
 def _shape(keys: tuple[object, ...], kinds: tuple[type, ...]) -> _Shape | None:
     """The shape of an object of two numbers or more, and of texts."""
+    assert len(keys) == len(kinds), "each member has a key and a type"
     names = [key for key in keys if type(key) is str and _KEY.fullmatch(key)]
     kind_of = dict(zip(names, kinds, strict=False))
     numbers = [name for name in names if kind_of[name] is int]

@@ -30,6 +30,7 @@ class Cursor:
 
     def to_json(self) -> str:
         """Write the cursor."""
+        assert self.signed or self.size == 0, "what was read is covered by a checkpoint"
         state = {
             "origin": self.origin,
             "size": self.size,

@@ -43,11 +43,13 @@ class StatementSigner:
     @classmethod
     def from_seed(cls, seed: bytes) -> Self:
         """Make a signer from the 32 secret bytes of an Ed25519 key (RFC 8032)."""
+        assert len(seed) == 32, f"a seed has 32 bytes, got {len(seed)}"
         private = Ed25519PrivateKey.from_private_bytes(seed)
         return cls(StatementKey(private.public_key().public_bytes_raw()), private)
 
     def sign(self, payload_type: str, payload: bytes) -> bytes:
         """Return the envelope of a payload."""
+        assert payload_type, "a statement has a type"
         signed = self._private.sign(pae(payload_type, payload))
         envelope = {
             "payload": strict.base64_text(payload),

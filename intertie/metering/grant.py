@@ -70,6 +70,7 @@ class Grant:
     def encode(self) -> bytes:
         """The canonical bytes, whose SHA-256 records cite."""
         meters, rated = sorted(self.maximum), sorted(self.rate)
+        assert self.supplement >= 0, "supplements are counted from 0"
         return canonical.encode(
             {
                 "type": TYPE,
@@ -120,6 +121,7 @@ def sign_grants(grants: Sequence[bytes], signer: StatementSigner) -> list[Signed
     statement = {"type": ROOT_TYPE, "root": root.hex(), "size": len(grants)}
     envelope = signer.sign(PAYLOAD_TYPE, canonical.encode(statement))
     node, size = nodes_of(hashes), len(grants)
+    assert len(root) == 32, "a root is a SHA-256"
     return [
         SignedGrant(grant, index, tuple(inclusion_proof(node, index, size)), envelope)
         for index, grant in enumerate(grants)

@@ -36,6 +36,7 @@ def split_quantity(quantity: int, intervals: Sequence[tuple[int, int]]) -> list[
         due = quantity * elapsed // total if total else 0
         shares.append(due - given)
         given = due
+    assert sum(shares) == (quantity if total else 0), "no unit is lost or made"
     return shares
 
 
@@ -65,6 +66,7 @@ def split_run_time(run_ms: int, after_checkpoint_ms: int, outcome: Outcome, caus
     kept = outcome is Outcome.SUCCEEDED or (outcome is Outcome.CANCELLED and cause == "submitter")
     lost = 0 if kept else after_checkpoint_ms
     reclaimed = lost if cause == "owner" or outcome in _BY_OWNER_OR_OPERATOR else 0
+    assert reclaimed <= lost <= run_ms, "reclaimed is a part of lost, lost of the run"
     return RunTime(run_ms - lost, lost, reclaimed)
 
 
@@ -78,5 +80,6 @@ def month_of(utc_ms: int) -> str:
     year = (day - day // 1460 + day // 36_524 - day // 146_096) // 365
     day_of_year = day - (365 * year + year // 4 - year // 100)
     month = (5 * day_of_year + 2) // 153
+    assert 0 <= month < 12, "months are counted from March here"
     year += era * 400 + (month >= 10)
     return f"{year:04d}-{month + 3 if month < 10 else month - 9:02d}"

@@ -125,11 +125,13 @@ def placement(
 
 def adjustment(original: bytes, *, n: int, quantity: int, reason: str) -> Body:
     """Correct a usage leaf by a signed quantity; `n` counts the corrections of that leaf."""
+    assert n > 0, "corrections are numbered from 1"
     return _correction(original, "adjustment", f"adj/{n}", quantity, reason)
 
 
 def void(original: bytes, *, n: int, reason: str) -> Body:
     """Take a usage leaf back as a whole."""
+    assert n > 0, "corrections are numbered from 1"
     quantity = canonical.parse(original)["quantity"]
     assert type(quantity) is int, "the quantity of a usage record is an integer"
     return _correction(original, "void", f"void/{n}", -quantity, reason)
@@ -137,11 +139,14 @@ def void(original: bytes, *, n: int, reason: str) -> Body:
 
 def heartbeat(region: str, n: int) -> Body:
     """Say that the log lives though nothing is metered."""
+    assert n > 0, "heartbeats are numbered from 1"
     return _checked(_plain("heartbeat", region, f"heartbeat/{n}"))
 
 
 def key_rotation(region: str, n: int, *, old_vkey: str, new_vkey: str) -> Body:
     """Announce the next log key under the old one."""
+    assert n > 0, "rotations are numbered from 1"
+    assert old_vkey != new_vkey, "a rotation changes the key"
     keys = {"old_vkey": old_vkey, "new_vkey": new_vkey}
     return _checked(_plain("key_rotation", region, f"key_rotation/{n}") | keys)
 
@@ -150,6 +155,7 @@ def period_close(
     region: str, *, payer: str, month: str, sums: Mapping[str, int], record_count: int
 ) -> Body:
     """Close a payer's month (`YYYY-MM`): what comes later for it is late."""
+    assert record_count >= 0, f"{record_count} records"
     meters = sorted(sums)
     facts = {
         "payer": payer,
@@ -187,6 +193,9 @@ def check_pending(body: Mapping[str, Any]) -> None:
 
 def seal(body: Mapping[str, Any], *, seq: int, recorded_ms: int, salt: str) -> bytes:
     """Return the leaf: the body with what sequencing adds. `salt`: 16 random bytes in hex."""
+    assert not any(name in body for name in schema.SEALED), "a body is sealed once"
+    assert len(salt) == 32, "a salt is 16 bytes in hex"
+    assert min(seq, recorded_ms) >= 0, "a leaf has a place and an instant"
     return canonical.encode(dict(body) | {"seq": seq, "recorded_ms": recorded_ms, "salt": salt})
 
 

@@ -58,11 +58,15 @@ class Rid:
 
 def usage_rid(task: str, run: str, rank: int, interval: int, meter: str) -> str:
     """Id of one meter over one interval of one rank of a run."""
+    assert rank >= 0, f"no rank is {rank}"
+    assert interval >= 0, f"no interval is {interval}"
     return f"{task}/{run}/{rank}/{interval}/{meter}"
 
 
 def run_rid(task: str, run: str, rank: int, kind: str) -> str:
     """Id of a run_end or placement."""
+    assert kind in ("run_end", "placement"), f"{kind} is not of a run as a whole"
+    assert rank >= 0, f"no rank is {rank}"
     return f"{task}/{run}/{rank}/{kind}"
 
 

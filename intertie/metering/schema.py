@@ -111,6 +111,13 @@ OPTIONAL: Mapping[str, frozenset[str]] = {
 KINDS = tuple(REQUIRED)
 CORRECTIONS = ("adjustment", "void")
 
+_APART = frozenset({"type", "kind", "rid", "complete", "adjusts", "meters", "sums"})
+for _kind in KINDS:
+    _fields = REQUIRED[_kind] | OPTIONAL[_kind]
+    assert not REQUIRED[_kind] & OPTIONAL[_kind], f"{_kind}: a field is required or optional"
+    assert _fields <= PATTERNS.keys() | COUNTS | _APART, f"{_kind}: a field that nothing checks"
+assert OPTIONAL.keys() == REQUIRED.keys(), "each kind has its optional fields"
+
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
@@ -166,6 +173,7 @@ def _plan(kind: object, keys: tuple[str, ...]) -> _Plan:
     repeated = tuple(name for name in keys if name in PATTERNS and name not in _VARYING)
     getter = itemgetter(*repeated, "type")  # two keys at least: the result is always a tuple
     varying = tuple((n, PATTERNS[n].fullmatch) for n in keys if n in _VARYING)
+    assert "rid" in names, "each kind has a rid"
     counts = tuple(name for name in keys if name in COUNTS)  # seq and recorded_ms at least
     return _Plan(itemgetter(*counts), counts, getter, repeated, varying)
 
@@ -256,6 +264,7 @@ _RULES: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
     "key_rotation": _check_numbered,
     "heartbeat": _check_numbered,
 }
+assert {"usage", *_RULES} == set(KINDS), "each kind has its rule"
 
 
 def _wrong(field: str, what: str) -> MeteringError:

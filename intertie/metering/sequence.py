@@ -100,13 +100,18 @@ def sequence(
         spans: where usage stands, for those runs of which `pending` holds usage or a run_end.
     """
     assert len(salts) == len(pending), "each body needs a salt of its own"
+    assert recorded_ms >= 0, "instants are UTC ms since 1970"
     run = _Sequencing(state, dict(known), dict(spans), recorded_ms)
     for position, (body, salt) in enumerate(zip(pending, salts, strict=True)):
         try:
             run.take(position, body, salt)
         except MeteringError as fault:
             run.poison.append(Refusal(position, _rid_of(body), fault.message))
-    return run.batch()
+    batch = run.batch()
+    refused = len(batch.replays) + len(batch.conflicts) + len(batch.poison)
+    assert len(batch.leaves) + refused == len(pending), "each body has one outcome"
+    assert batch.state.size == state.size + len(batch.leaves), "each leaf has one place"
+    return batch
 
 
 def sign_durable(
@@ -123,6 +128,7 @@ def sign_durable(
     Raises:
         WorldError: DIGEST_MISMATCH, the store gave back other bytes than were sequenced.
     """
+    assert before.size <= state.size, "a log is never signed backwards"
     found = before.absorb(reread)
     head = state.head()
     if (found.size, found.root()) != (head.size, head.root):
@@ -182,6 +188,7 @@ class _Sequencing:
             return
         self._check(body)
         seq = self.state.size + len(self.leaves)
+        assert rid not in self.known, "a rid stands in a log once"
         self._place(body, seq)
         leaf = records.seal(body, seq=seq, recorded_ms=self.recorded_ms, salt=salt)
         self.known[rid] = digest
@@ -225,6 +232,7 @@ class _Sequencing:
         elif body["kind"] == "run_end":
             span = self.spans.get(run_key(body))
             if span is not None:
+                assert span[0] <= span[1] < seq, "usage stands before its run's end"
                 body["first_seq"], body["last_seq"] = span
 
 

@@ -28,6 +28,9 @@ class Freshness:
     now_ms: int
     max_age_ms: int
 
+    def __post_init__(self) -> None:
+        assert self.max_age_ms >= 0, "an age is not negative"
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -93,6 +96,7 @@ def root_pass(cursor: Cursor, leaves: Iterable[bytes], opened: Opened) -> Cursor
         MeteringError: seq_gap if leaves are missing, root_mismatch if they are not the log's.
     """
     wanted = opened.checkpoint.size - cursor.size
+    assert wanted >= 0, "a checked head does not go back"
     extended = cursor.range.absorb(islice(leaves, wanted))
     return _arrive(Cursor(cursor.origin, extended, opened.signed), opened)
 
@@ -131,6 +135,7 @@ def verify_log(
     extended = cursor.range.extend(_audited(auditor, cursor.size, islice(leaves, wanted)))
     reached = cursor
     findings = auditor.finish()
+    assert findings.total >= len(findings.listed), "what is listed is counted"
     try:
         reached = _arrive(Cursor(cursor.origin, extended, signed), opened)
     except MeteringError as fault:
@@ -155,6 +160,8 @@ def _audited(auditor: Auditor, first: int, leaves: Iterable[bytes]) -> Iterator[
 
 def _arrive(reached: Cursor, opened: Opened) -> Cursor:
     head = opened.checkpoint
+    assert reached.origin == head.origin, "a cursor stays in its log"
+    assert reached.size <= head.size, "no leaf is read beyond the checkpoint"
     if reached.size < head.size:
         raise MeteringError(
             Fault.SEQ_GAP, f"expected leaves up to seq {head.size - 1}, they end at {reached.size}"

@@ -75,6 +75,7 @@ class Auditor:
         leaf_at: LeafAt | None = None,
         late_ms: int = LATE_MS,
     ) -> None:
+        assert late_ms >= 0, "an age is not negative"
         self.findings = Findings()
         self.records = 0
         self._region, self._grants, self._late_ms = region, grants, late_ms
@@ -92,6 +93,7 @@ class Auditor:
         """Check the next record."""
         if self._first is None:
             self._first = seq
+        assert seq == self._first + len(self._digests) // 8, f"leaf {seq} is out of turn"
         try:
             record = self._read(leaf)
         except MeteringError as fault:

@@ -10,6 +10,7 @@ from typing import Any
 from intertie.metering import canonical
 from intertie.metering.faults import MeteringError
 from intertie.metering.log.merkle import leaf_hash
+from intertie.metering.schema import CORRECTIONS
 
 LeafAt = Callable[[int], bytes | None]
 """Reads an earlier leaf of the same log by its seq; None where the reader does not hold it."""
@@ -32,6 +33,8 @@ class Corrections:
 
     def add(self, seq: int, record: dict[str, Any]) -> None:
         """Collect one."""
+        assert record["kind"] in CORRECTIONS, f"{record['kind']} corrects nothing"
+        assert not self._waiting or self._waiting[-1][0] < seq, "records come in order"
         self._waiting.append((seq, record))
 
     def judge(self) -> Iterator[tuple[int, str, dict[str, Any]]]:

@@ -17,6 +17,7 @@ class HeldIntervals:
 
     def add(self, key: object, start: int, end: int) -> tuple[int, int] | None:
         """Add an interval; return the one that it overlaps, in which case nothing is added."""
+        assert start < end, f"[{start}, {end}) holds nothing"
         last = self._last.get(key)
         if last is None:
             self._last[key] = (start, end)
@@ -35,6 +36,7 @@ class HeldIntervals:
         if end > last[0]:
             return last
         earlier = self._gaps.setdefault(key, [])
+        assert not earlier or earlier[-1][1] <= last[0], "gaps lie before the last span"
         at = bisect_right(earlier, (start, end))
         for other in earlier[max(at - 1, 0) : at + 1]:
             if start < other[1] and other[0] < end:

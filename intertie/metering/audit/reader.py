@@ -58,6 +58,8 @@ class RecordReader:
 @lru_cache(maxsize=256)
 def _form(names: tuple[str, ...]) -> _Form:
     """The form of usage records with these keys, in canonical order."""
+    assert list(names) == sorted(names), "canonical keys are sorted"
+    assert {"kind", "rid", "salt", "type"} <= set(names), "each record has these"
     members = (f'"{name}":{_value(name)}' for name in names)
     counts = tuple(name for name in names if name in schema.COUNTS)
     return _Form(re.compile("{" + ",".join(members) + "}"), names, counts)

@@ -26,6 +26,8 @@ class Checkpoint:
     def text(self) -> bytes:
         """The text that is signed."""
         assert len(self.root) == HASH_BYTES, "a root is 32 bytes"
+        assert self.size >= 0, f"no log has the size {self.size}"
+        assert "\n" not in self.origin, "an origin is one line"
         return f"{self.origin}\n{self.size}\n{strict.base64_text(self.root)}\n".encode()
 
     @classmethod

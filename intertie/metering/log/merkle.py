@@ -58,6 +58,7 @@ class CompactRange:
                 carry >>= 1
             push(digest)
             size += 1
+        assert size >= self.size, "a log only grows"
         return CompactRange(size, tuple(stack))
 
     def absorb(self, leaves: Iterable[bytes]) -> "CompactRange":
@@ -72,12 +73,14 @@ class CompactRange:
         root = self.hashes[-1]
         for digest in reversed(self.hashes[:-1]):
             root = node_hash(digest, root)
+        assert len(root) == HASH_BYTES, "SHA-256 gives 32 bytes"
         return root
 
 
 def subtree_root(node: NodeReader, begin: int, end: int) -> bytes:
     """Return MTH(D[begin:end]) where `begin` is a multiple of a power of two >= end - begin."""
     assert begin < end, "an empty subtree has no place in a proof"
+    assert begin % (1 << (end - begin - 1).bit_length()) == 0, f"[{begin}, {end}) is no subtree"
     parts: list[bytes] = []
     while begin < end:
         height = (end - begin).bit_length() - 1
@@ -101,6 +104,8 @@ def inclusion_proof(node: NodeReader, index: int, size: int) -> list[bytes]:
         else:
             path.append(subtree_root(node, begin, split))
             begin = split
+    assert begin == index, "the path ends at the leaf"
+    assert len(path) <= size.bit_length(), "a path is as long as the tree is high"
     path.reverse()
     return path
 
@@ -121,6 +126,7 @@ def consistency_proof(node: NodeReader, old: int, new: int) -> list[bytes]:
             begin, whole = split, False
     if not whole:
         path.append(subtree_root(node, begin, end))
+    assert 0 < len(path) <= new.bit_length() + 1, "at most one hash a level, and the start"
     path.reverse()
     return path
 
@@ -129,6 +135,7 @@ def verify_inclusion(
     leaf: bytes, index: int, size: int, root: bytes, proof: Sequence[bytes]
 ) -> None:
     """Check that a leaf hash is at `index` under `root` (RFC 9162, section 2.1.3.2)."""
+    assert len(leaf) == len(root) == HASH_BYTES, "hashes are read and measured before"
     if not 0 <= index < size:
         raise _bad_proof("inclusion", f"an index below {size}", str(index))
     fn, sn, digest = index, size - 1, leaf
@@ -151,6 +158,7 @@ def verify_consistency(
     old: int, old_root: bytes, new: int, new_root: bytes, proof: Sequence[bytes]
 ) -> None:
     """Check that one tree is a prefix of another (RFC 9162, section 2.1.4.2)."""
+    assert len(old_root) == len(new_root) == HASH_BYTES, "roots are read and measured before"
     if not 0 <= old <= new:
         raise _bad_proof("consistency", f"an old size up to {new}", str(old))
     if old in (0, new):
@@ -204,6 +212,7 @@ def nodes_of(leaf_hashes: Sequence[bytes]) -> NodeReader:
 
 def _split(size: int) -> int:
     """Largest power of two below `size` (RFC 6962's k)."""
+    assert size > 1, "a single leaf is not split"
     return 1 << (size - 1).bit_length() - 1
 
 

@@ -92,6 +92,7 @@ class Signer:
     @classmethod
     def from_seed(cls, name: str, seed: bytes, kind: int = ED25519_NOTE) -> Self:
         """Make a signer from the 32 secret bytes of an Ed25519 key (RFC 8032)."""
+        assert len(seed) == _KEY_BYTES, f"a seed has {_KEY_BYTES} bytes, got {len(seed)}"
         private = Ed25519PrivateKey.from_private_bytes(seed)
         return cls(Key(name, kind, private.public_key().public_bytes_raw()), private)
 
@@ -105,6 +106,7 @@ class Signer:
         assert self.key.kind == ED25519_COSIGNATURE, "only witness keys cosign"
         signed = self._private.sign(cosigned_message(text, time_s))
         payload = time_s.to_bytes(8, "big") + signed
+        assert len(payload) == 8 + _SIG_BYTES, "an instant and a signature"
         return Signature(self.key.name, self.key.id, payload).line()
 
 
@@ -118,6 +120,7 @@ class Signature:
 
     def line(self) -> bytes:
         """The line, with its newline."""
+        assert len(self.key_id) == 4, "a key id has four bytes"
         text = strict.base64_text(self.key_id + self.payload)
         return f"{_DASH}{self.name} {text}\n".encode()
 
@@ -128,6 +131,7 @@ class Signature:
     @property
     def time_s(self) -> int:
         """The instant of a verified cosignature, in POSIX seconds."""
+        assert len(self.payload) >= 8, "only a cosignature has an instant"
         return int.from_bytes(self.payload[:8], "big")
 
 
@@ -197,6 +201,7 @@ def assemble(text: bytes, lines: Sequence[bytes]) -> bytes:
 
 def cosigned_message(text: bytes, time_s: int) -> bytes:
     """What a cosignature/v1 signs: its instant, and the whole text of the note."""
+    assert time_s >= 0, "POSIX seconds before 1970 cannot be cosigned"
     return b"cosignature/v1\ntime %d\n" % time_s + text
 
 

@@ -32,6 +32,8 @@ class Receipt:
 
     def encode(self) -> bytes:
         """Write the receipt."""
+        assert self.index >= 0, f"no leaf has the index {self.index}"
+        assert len(self.proof) <= MAX_PROOF, f"a proof of {len(self.proof)} hashes"
         lines = [HEADER]
         if self.record is not None:
             lines.append(f"extra {strict.base64_text(self.record)}")

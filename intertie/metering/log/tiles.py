@@ -19,6 +19,7 @@ from intertie.metering.log.merkle import HASH_BYTES, CompactRange, NodeReader
 
 WIDTH = 256
 HEIGHT = 8
+LEVELS = 64 // HEIGHT
 MAX_ENTRY = 65_535
 _NUMBER = re.compile(r"(?:x[0-9]{3}/)*[0-9]{3}")
 
@@ -33,6 +34,8 @@ class Tile:
 
     def path(self) -> str:
         """Path below the log's prefix."""
+        assert -1 <= self.level < LEVELS, f"no tree has a level {self.level}"
+        assert 0 < self.width <= WIDTH, f"no tile has {self.width} hashes"
         level = "entries" if self.level < 0 else str(self.level)
         partial = "" if self.width == WIDTH else f".p/{self.width}"
         return f"tile/{level}/{_number(self.index)}{partial}"
@@ -55,6 +58,7 @@ class TileReader(Protocol):
 
 
 def _number(index: int) -> str:
+    assert index >= 0, f"no tile has the number {index}"
     text = f"{index % 1000:03d}"
     while index >= 1000:
         index //= 1000
@@ -71,9 +75,10 @@ def parse_path(path: str) -> Tile:
         level = -1 if parts[1] == "entries" else strict.size(parts[1], "tile level", fault)
         width = strict.size(partial, "tile width", fault) if partial else WIDTH
         index = int(parts[2].replace("x", "").replace("/", ""))
-        tile = Tile(level, index, width)
-        if tile.path() == path and 0 < width <= WIDTH and level < 64 // HEIGHT:
-            return tile
+        if 0 < width <= WIDTH and level < LEVELS:
+            tile = Tile(level, index, width)
+            if tile.path() == path:
+                return tile
     raise MeteringError(Fault.BAD_PROOF, f"{path[:120]!r} is no path of a tile")
 
 
@@ -94,9 +99,12 @@ def tiles_after_append(
     edge: TreeEdge, leaf_hashes: Sequence[bytes]
 ) -> tuple[TreeEdge, list[TileWrite]]:
     """Append leaves, given by their hashes; return the new edge and the tiles to write."""
+    assert all(len(digest) == HASH_BYTES for digest in leaf_hashes), "leaves come as hashes"
     writes: list[TileWrite] = []
     partial = [bytearray(data) for data in edge.partial]
     first, level, fresh = edge.size, 0, list(leaf_hashes)
+    held = len(partial[0]) // HASH_BYTES if partial else 0
+    assert held == first % WIDTH, f"expected {first % WIDTH} hashes at the edge, got {held}"
     while fresh:
         if level == len(partial):
             partial.append(bytearray())
@@ -113,6 +121,7 @@ def tiles_after_append(
                 upper.append(_fold(bytes(tile)))
                 tile.clear()
                 index += 1
+        assert len(tile) < WIDTH * HASH_BYTES, "a full tile leaves the edge"
         fresh, first, level = upper, first // WIDTH, level + 1
     return TreeEdge(edge.range.extend(leaf_hashes), tuple(map(bytes, partial))), writes
 
@@ -134,6 +143,7 @@ def load_range(reader: TileReader, size: int) -> tuple[bytes, ...]:
         if size >> height & 1:
             hashes.append(node(height, begin >> height))
             begin += 1 << height
+    assert begin == size, "the subtrees of a range cover the tree"
     return tuple(hashes)
 
 
@@ -187,5 +197,7 @@ def _read(reader: TileReader, tile: Tile) -> bytes:
 
 
 def _fold(data: bytes) -> bytes:
+    assert data, "an empty subtree has no root in a tile"
+    assert len(data) % HASH_BYTES == 0, f"{len(data)} bytes are no hashes"
     cuts = range(0, len(data), HASH_BYTES)
     return CompactRange().extend(data[at : at + HASH_BYTES] for at in cuts).root()

@@ -27,6 +27,9 @@ class Group:
     k: int
     members: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        assert 0 < self.k <= len(self.members), f"{self.k} of {len(self.members)} is no quorum"
+
 
 @dataclass(frozen=True, slots=True)
 class Trust:
@@ -37,6 +40,11 @@ class Trust:
     groups: Mapping[str, Group] = field(default_factory=dict)
     quorum: str = "none"
     urls: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = {"none", *self.witnesses, *self.groups}
+        assert self.quorum in known, f"quorum {self.quorum} is not defined"
+        assert all(known.issuperset(group.members) for group in self.groups.values())
 
     def log_keys(self, origin: str) -> tuple[Key, ...]:
         """Keys believed for an origin: old ones first, the current one last."""
@@ -79,6 +87,7 @@ def open_checkpoint(signed: bytes, trust: Trust) -> Opened:
     log_key = _log_key(note, keys, checkpoint.origin)
     names = {(key.name, key.id): name for name, key in trust.witnesses.items()}
     found = note.verified(trust.witnesses.values())
+    assert len(found) <= len(trust.witnesses), "a witness counts once"
     cosigned = tuple((names[key.name, key.id], by.time_s) for key, by in found)
     if not trust.is_met(name for name, _ in cosigned):
         got = ", ".join(name for name, _ in cosigned) or "nobody"

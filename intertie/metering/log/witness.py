@@ -32,6 +32,10 @@ class WitnessState:
     root: bytes = EMPTY_ROOT
     signed: bytes = b""
 
+    def __post_init__(self) -> None:
+        assert self.size >= 0, f"no log has the size {self.size}"
+        assert self.size > 0 or self.root == EMPTY_ROOT, "the empty tree has one root"
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -41,6 +45,10 @@ class Decision:
     body: bytes
     content_type: str
     state: WitnessState
+
+    def __post_init__(self) -> None:
+        assert (self.status == 409) == (self.content_type == SIZE_TYPE), "a 409 tells the size"
+        assert self.body.endswith(b"\n"), "an answer is lines"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,7 @@ class AddCheckpoint:
 def build_request(old: int, proof: Sequence[bytes], signed: bytes) -> bytes:
     """Write an add-checkpoint body."""
     assert len(proof) <= MAX_PROOF, f"a proof of {len(proof)} hashes"
+    assert old >= 0, f"no log has the size {old}"
     lines = "".join(strict.base64_text(digest) + "\n" for digest in proof)
     return f"old {old}\n{lines}\n".encode() + signed
 
@@ -126,6 +135,7 @@ def _compare(
         verify_consistency(state.size, state.root, new.size, new.root, request.proof)
     except MeteringError as fault:
         return _refuse(422, fault.message, state)
+    assert new.size >= state.size, "what is cosigned never shrinks"
     line = witness.cosign_line(signed.text, time_s)
     shown = note.assemble(signed.text, [*_lines(signed, witness.key), line])
     return Decision(200, line, TEXT_TYPE, WitnessState(new.size, new.root, shown))

@@ -13,7 +13,7 @@ TOTALS = st.integers(-(10**20), 10**20)
 
 
 @given(TOTALS, TOTALS)
-def test_sums_are_exact(one: int, two: int) -> None:
+def test_sums_of_money_are_exact(one: int, two: int) -> None:
     a, b = Money.of_nanos("EUR", one), Money.of_nanos("EUR", two)
     assert (a + b).total_nanos == one + two
     assert (-a).total_nanos == -one

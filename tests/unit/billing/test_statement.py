@@ -60,7 +60,7 @@ def test_a_core_hour_costs_what_the_list_says() -> None:
     assert statement.total == line.amount == Money("EUR", 0, 60_000_000)
 
 
-def test_corrections_are_netted() -> None:
+def test_corrections_are_netted_into_their_line() -> None:
     statement = bill(
         [
             record(0, 3 * HOUR),
@@ -96,7 +96,7 @@ def test_each_bill_uses_the_version_that_its_grant_cites() -> None:
     assert [line.price_version for line in statement.lines] == ["v1", "v2"]
 
 
-def test_time_is_told_apart() -> None:
+def test_useful_lost_and_reclaimed_time_is_told_apart() -> None:
     end = {"kind": "run_end", "useful_ms": 70, "lost_ms": 30, "reclaimed_ms": 10}
     statement = bill(
         [

@@ -16,7 +16,6 @@ from intertie.metering.audit.auditor import Auditor
 from intertie.metering.audit.held import HeldIntervals
 from intertie.metering.cursor import Cursor
 from intertie.metering.faults import Fault, MeteringError
-from intertie.metering.grant import Grant
 from intertie.metering.log import checkpoint
 from intertie.metering.log.checkpoint import Checkpoint
 from intertie.metering.log.merkle import CompactRange, leaf_hash
@@ -118,37 +117,37 @@ def _flip(data: bytes, at: int, mask: int) -> bytes:
 # --- the head ------------------------------------------------------------------------------------
 
 
-def test_bad_note(world: Any) -> None:
+def test_bad_note_when_the_checkpoint_is_no_note(world: Any) -> None:
     report = verify(world, signed=b"junk")
     assert faults(report) == [(Fault.BAD_NOTE, None)]
     assert report.opened is None
 
 
-def test_unknown_origin(world: Any) -> None:
+def test_unknown_origin_when_nobody_vouches_for_the_log(world: Any) -> None:
     assert faults(verify(world, trust=Trust())) == [(Fault.UNKNOWN_ORIGIN, None)]
     elsewhere = Cursor.start("fed.example/region/r2/metering")
     assert faults(verify(world, cursor=elsewhere)) == [(Fault.UNKNOWN_ORIGIN, None)]
 
 
-def test_bad_log_sig(world: Any) -> None:
+def test_bad_log_sig_when_a_stranger_signed(world: Any) -> None:
     stranger = Signer.from_seed(world.log.key.name, b"\x09" * 32)
     report = verify(world, trust=replace(world.trust, logs=(stranger.key,)))
     assert faults(report) == [(Fault.BAD_LOG_SIG, None)]
 
 
-def test_quorum_not_met(world: Any) -> None:
+def test_quorum_not_met_without_the_witness(world: Any) -> None:
     alone = checkpoint.sign(world.state.head(), world.log)
     assert faults(verify(world, signed=alone)) == [(Fault.QUORUM_NOT_MET, None)]
 
 
-def test_stale_checkpoint(world: Any) -> None:
+def test_stale_checkpoint_when_the_cosignature_is_old(world: Any) -> None:
     signed = world.signed(time_s=1_000)
     for now_ms, expected in [(1_060_000, []), (1_060_001, [(Fault.STALE_CHECKPOINT, None)])]:
         report = verify(world, signed=signed, freshness=Freshness(now_ms, 60_000))
         assert faults(report) == expected
 
 
-def test_rollback(world: Any) -> None:
+def test_rollback_when_the_log_shrinks(world: Any) -> None:
     world.append(world.usage(1))
     old = world.signed()
     world.append(world.usage(2))
@@ -156,7 +155,7 @@ def test_rollback(world: Any) -> None:
     assert faults(verify(world, cursor=ahead, signed=old)) == [(Fault.ROLLBACK, None)]
 
 
-def test_fork(world: Any, make_world: Callable[[], Any]) -> None:
+def test_fork_when_one_size_has_two_roots(world: Any, make_world: Callable[[], Any]) -> None:
     other = make_world()
     world.append(world.usage(1))
     other.append(other.usage(1, quantity=1))
@@ -200,14 +199,14 @@ def test_seq_gap_in_a_record(world: Any) -> None:
     assert faults(verify(world)) == [(Fault.SEQ_GAP, 0)]
 
 
-def test_non_canonical(world: Any) -> None:
+def test_non_canonical_when_a_leaf_is_no_record(world: Any) -> None:
     world.append_raw(b'{"a": 1}', canonical.encode({"type": "fed.usage/v1"}))
     world.forge(world.usage(1), region="r2")
     found = faults(verify(world, grants=None))
     assert found == [(Fault.NON_CANONICAL, 0), (Fault.NON_CANONICAL, 1), (Fault.NON_CANONICAL, 2)]
 
 
-def test_duplicate_rid(world: Any) -> None:
+def test_duplicate_rid_when_a_rid_stands_twice(world: Any) -> None:
     world.append(world.usage(1), world.usage(2, meter="cpu.used_core_ms"))
     world.forge(world.usage(2, meter="cpu.used_core_ms", quantity=1))
     report = verify(world)
@@ -215,7 +214,7 @@ def test_duplicate_rid(world: Any) -> None:
     assert "seq 1" in report.findings[0].detail
 
 
-def test_no_grant(world: Any) -> None:
+def test_no_grant_when_none_fits_the_usage(world: Any) -> None:
     other = replace(world.grant, supplement=1)
     world.append(
         world.usage(1),
@@ -241,7 +240,7 @@ def test_native_and_informing_usage_needs_no_grant(world: Any) -> None:
     assert verify(world).ok
 
 
-def test_over_grant(world: Any) -> None:
+def test_over_grant_when_more_is_billed_than_granted(world: Any) -> None:
     cap = replace(world.grant, maximum={"cpu.held_core_ms": 500_000})
     for n in (1, 2, 3):
         world.append(world.usage(n, grant_sha256=cap.sha256))
@@ -266,7 +265,7 @@ def test_more_than_wall_time_allows_is_over_grant(world: Any) -> None:
     assert faults(verify(world, grants={rated.sha256: rated})) == [(Fault.OVER_GRANT, 1)]
 
 
-def test_overlap(world: Any) -> None:
+def test_overlap_when_something_is_held_twice(world: Any) -> None:
     world.append(
         world.usage(1),
         world.usage(2, start=NOON + 59_999, end=NOON + 60_001),
@@ -278,7 +277,7 @@ def test_overlap(world: Any) -> None:
     assert faults(verify(world)) == [(Fault.OVERLAP, 1), (Fault.OVERLAP, 3)]
 
 
-def test_bad_adjustment(world: Any) -> None:
+def test_bad_adjustment_when_a_correction_corrects_nothing(world: Any) -> None:
     world.append(
         world.usage(1, quantity=10), world.usage(2, quantity=10), records.heartbeat("r1", 1)
     )
@@ -326,7 +325,9 @@ def test_bad_adjustment(world: Any) -> None:
         {"start": NOON + HOUR + 600_001, "end": NOON + HOUR + 600_002},
     ],
 )
-def test_clock_anomaly(world: Any, changes: dict[str, int]) -> None:
+def test_clock_anomaly_when_instants_contradict_each_other(
+    world: Any, changes: dict[str, int]
+) -> None:
     world.append(world.usage(1, quantity=1, **changes))
     assert faults(verify(world)) == [(Fault.CLOCK_ANOMALY, 0)]
 
@@ -347,7 +348,7 @@ def test_an_interval_may_end_exactly_at_the_hour(world: Any) -> None:
     assert verify(world).ok
 
 
-def test_late(world: Any) -> None:
+def test_late_when_usage_is_recorded_days_after(world: Any) -> None:
     world.append(world.usage(1), at=NOON + 8 * DAY)
     assert faults(verify(world)) == [(Fault.LATE, 0)]
     assert verify(world, late_ms=9 * DAY).ok
@@ -444,8 +445,3 @@ def test_a_cursor_must_agree_with_its_checkpoint(world: Any, change: dict[str, A
 def test_a_cursor_at_the_start_round_trips(world: Any) -> None:
     start = world.start
     assert Cursor.from_json(start.to_json()) == start == Cursor(start.origin, CompactRange())
-
-
-def test_grants_are_values(world: Any) -> None:
-    grant: Grant = world.grant
-    assert grant == replace(grant)

@@ -52,7 +52,7 @@ def test_a_trust_file_round_trips() -> None:
     ("cosigned", "met"),
     [("", False), ("a", False), ("ab", True), ("c", True), ("bc", True), ("d", False)],
 )
-def test_the_quorum_decides(cosigned: str, met: bool) -> None:
+def test_the_quorum_decides_whether_a_checkpoint_holds(cosigned: str, met: bool) -> None:
     trust = parse_trust(FILE)
     assert trust.is_met(cosigned) is met
     data = signed(*(W["abcd".index(name)] for name in cosigned))
@@ -71,7 +71,7 @@ def test_no_quorum_is_met_by_nobody() -> None:
     assert parse_trust("quorum none").log_keys(ORIGIN) == ()
 
 
-def test_all_means_all() -> None:
+def test_a_group_of_all_means_all() -> None:
     lines = [f"witness w{n} {W[n].key.vkey}" for n in range(3)]
     trust = parse_trust("\n".join([*lines, "group every all w0 w1 w2", "quorum every"]))
     assert trust.is_met(["w0", "w1", "w2"])

@@ -55,7 +55,7 @@ def test_seeds_give_the_vkeys(vector: dict[str, Any], log: Signer, cosigner: Sig
     assert note.Key.parse(vector["witness_vkey"]) == cosigner.key
 
 
-def test_leaves_are_canonical(leaves: list[bytes]) -> None:
+def test_leaves_are_in_canonical_form(leaves: list[bytes]) -> None:
     assert [canonical.encode(canonical.parse(leaf)) for leaf in leaves] == leaves
 
 
@@ -65,7 +65,9 @@ def test_leaf_hashes_and_roots(vector: dict[str, Any], leaves: list[bytes]) -> N
     assert CompactRange().absorb(leaves).root().hex() == vector["root_size3"]
 
 
-def test_checkpoints(vector: dict[str, Any], log: Signer, cosigner: Signer, trust: Trust) -> None:
+def test_checkpoints_are_signed_byte_for_byte(
+    vector: dict[str, Any], log: Signer, cosigner: Signer, trust: Trust
+) -> None:
     origin = vector["origin"]
     two = Checkpoint(origin, 2, bytes.fromhex(vector["root_size2"]))
     three = Checkpoint(origin, 3, bytes.fromhex(vector["root_size3"]))
@@ -80,7 +82,7 @@ def test_checkpoints(vector: dict[str, Any], log: Signer, cosigner: Signer, trus
     assert opened.cosignatures == (("w", TIME_S),)
 
 
-def test_proofs(vector: dict[str, Any]) -> None:
+def test_proofs_are_those_of_the_vector(vector: dict[str, Any]) -> None:
     hashes = [bytes.fromhex(text) for text in vector["leaf_hashes"]]
     node = merkle.nodes_of(hashes)
     consistency = merkle.consistency_proof(node, 2, 3)
@@ -104,7 +106,9 @@ def test_add_checkpoint_is_cosigned(vector: dict[str, Any], log: Signer, cosigne
     assert decision.state.signed.decode() == vector["checkpoint_size3_cosigned"]
 
 
-def test_receipt(vector: dict[str, Any], leaves: list[bytes], trust: Trust) -> None:
+def test_the_receipt_is_byte_for_byte(
+    vector: dict[str, Any], leaves: list[bytes], trust: Trust
+) -> None:
     proof = tuple(bytes.fromhex(text) for text in vector["inclusion_1_3"])
     signed = vector["checkpoint_size3_cosigned"].encode()
     encoded = Receipt(1, proof, signed, leaves[1]).encode()
@@ -115,7 +119,7 @@ def test_receipt(vector: dict[str, Any], leaves: list[bytes], trust: Trust) -> N
     assert (checked.record, checked.index) == (leaves[1], 1)
 
 
-def test_tiles_and_entries(vector: dict[str, Any], leaves: list[bytes]) -> None:
+def test_tiles_and_entries_are_byte_for_byte(vector: dict[str, Any], leaves: list[bytes]) -> None:
     assert bundle(leaves).hex() == vector["entry_bundle_hex"]
     assert parse_bundle(bundle(leaves)) == leaves
     _, writes = tiles_after_append(TreeEdge(), [merkle.leaf_hash(leaf) for leaf in leaves])

@@ -132,7 +132,7 @@ def test_bad_proofs_and_forks_are_422() -> None:
     assert answer(WitnessState(), build_request(0, [HASHES[0]], signed(3))).status == 422
 
 
-def test_requests_round_trip() -> None:
+def test_requests_round_trip_byte_for_byte() -> None:
     parsed = parse_request(request(3, 8))
     assert build_request(parsed.old, parsed.proof, parsed.signed) == request(3, 8)
 
