@@ -56,7 +56,7 @@ def classify(update: AgentRunUpdate, stop: StopOrder | None) -> Cause:
 
 
 _KERNEL: Mapping[str, Cause] = {
-    "lost": Cause(Outcome.LOST, FailureClass.HARDWARE, "region", "the node lost it"),
+    "lost": Cause(Outcome.LOST, None, "region", "the node lost it"),
     "superseded": Cause(Outcome.SUPERSEDED, None, "federation", "a newer run replaced it"),
     "deadline": Cause(
         Outcome.LOST, None, "federation", "its lease was over before the region answered again"

@@ -8,8 +8,6 @@ pending usage durable in one commit and keeps every index true.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from intertie.model.validate import shapes
-
 from intertie.drive.drive import Loaded
 from intertie.drive.effects import Erase, Fail, Record, Reply, Reserve, Tick, Write
 from intertie.errors import Reason, error
@@ -17,6 +15,7 @@ from intertie.metering import records
 from intertie.metering.records import Body
 from intertie.model.states import Outcome
 from intertie.model.token import Epoch, Token
+from intertie.model.validate import shapes
 from intertie.ports import Now
 from regional.domain.downward import Downward
 from regional.domain.events import (
@@ -34,7 +33,7 @@ from regional.domain.events import (
     RenewalSent,
     UsagePending,
 )
-from regional.domain.pool import Node
+from regional.domain.pool import Held, Node
 from regional.domain.run import RegionRun, StopOrder
 from regional.domain.scheduling import Scheduling
 from regional.domain.upward import Upward
@@ -43,6 +42,8 @@ SHARD = 0
 """The shard of the pool in the region's store."""
 RUN, DONE, PENDING = "run", "done", "pending"
 """Kinds of rows: runs that matter, runs that are closed, usage that waits for the sequencer."""
+LISTED = "runs"
+"""The scope of all runs: an operator lists them over projects, in the order of `RegionRun.ord`."""
 MS = 1_000_000
 
 
@@ -53,6 +54,7 @@ class Site:
     region: str
     jurisdiction: str
     incarnation: str
+    software: str = ""
     max_queue: int = 10_000
 
 
@@ -66,7 +68,13 @@ class Timing:
     drift: float = 1e-3
     unknown_after_ms: int = 6_000
     summary_every_ms: int = 2_000
+    beat_ms: int = 2_000
     notice_ms: int = 10_000
+
+    @property
+    def beat_every_ms(self) -> int:
+        """How often an agent beats, and thereby renews its lease."""
+        return min(self.beat_ms, self.agent_lease_ms // 6)
 
     @property
     def agent_lease_over_ms(self) -> int:
@@ -85,6 +93,8 @@ class RegionCore:
         self.runs: dict[str, RegionRun] = {}
         self.by_task: dict[str, str] = {}
         self.nodes: dict[str, Node] = {}
+        self.held: dict[str, Held] = {}
+        self.running = 0
         self._out: list[object] = []
         self._pending = 0
         self.scheduling = Scheduling(self)
@@ -94,11 +104,12 @@ class RegionCore:
             if row.kind == RUN:
                 assert isinstance(row.value, RegionRun)
                 self._index(row.value)
+        self.downward.watch_silence_from_start()
 
     @property
     def deadline(self) -> int | None:
         """The next instant at which a Tick has something to do, as boot_ns."""
-        dues = (self.upward.deadline, self.downward.deadline, self.scheduling.deadline)
+        dues = (self.upward.deadline, self.downward.deadline)
         return min((due for due in dues if due is not None), default=None)
 
     def handle(self, event: object, now: Now) -> Sequence[object]:
@@ -146,7 +157,7 @@ class RegionCore:
         if not after.is_live and after.node:
             self._release(after)
         self._index(after)
-        self.emit(Write(SHARD, RUN, after.key, after, after.project, after.task[-36:]))
+        self.emit(Write(SHARD, RUN, after.key, after, LISTED, after.ord))
         if before is None or before.state is not after.state:
             fact = {"task": after.task, "token": str(after.token), "state": after.state.value}
             self.emit(Record(SHARD, after.key, after.project, fact))
@@ -156,7 +167,7 @@ class RegionCore:
     def pend(self, body: Body) -> None:
         """Add pending usage."""
         rid = body["rid"]
-        self.emit(Write(SHARD, PENDING, rid, records.pending_bytes(body), "", rid))
+        self.emit(Write(SHARD, PENDING, rid, records.pending_bytes(body)))
         self._pending += 1
 
     def close(self, run: RegionRun) -> None:
@@ -166,7 +177,7 @@ class RegionCore:
         if self.by_task.get(run.task) == run.key:
             del self.by_task[run.task]
         self.emit(Erase(SHARD, RUN, run.key))
-        self.emit(Write(SHARD, DONE, run.key, run, run.project, run.task[-36:]))
+        self.emit(Write(SHARD, DONE, run.key, run, LISTED, run.ord))
 
     def run_of(self, task: str) -> RegionRun | None:
         """The newest run of a task here."""
@@ -182,15 +193,20 @@ class RegionCore:
         newest = self.by_task.get(run.task)
         if newest is None or self.runs[newest].token.epoch <= run.token.epoch:
             self.by_task[run.task] = run.key
-        node = self.nodes.get(run.node)
-        if node is not None and run.is_live:
-            node.runs[run.key] = run
+        if run.node and run.is_live:
+            held = self.held_by(run.node)
+            self.running += run.key not in held.runs
+            held.put(run)
         self.scheduling.index(run)
 
+    def held_by(self, node: str) -> Held:
+        """What holds a node, whether it has attached or not."""
+        return self.held.setdefault(node, Held())
+
     def _release(self, run: RegionRun) -> None:
-        node = self.nodes.get(run.node)
-        if node is not None:
-            node.runs.pop(run.key, None)
+        held = self.held_by(run.node)
+        self.running -= run.key in held.runs
+        held.drop(run.key)
         self.scheduling.freed()
 
     # --- the operator ----------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from intertie.model.agentlink import (
     AckRun,
     AckUsage,
+    AgentHello,
     AgentLease,
     AgentRunUpdate,
     AgentWelcome,
@@ -21,7 +22,7 @@ from intertie.model.agentlink import (
     StopRun,
     UsageSample,
 )
-from intertie.model.states import FailureClass, Outcome, RunState
+from intertie.model.states import RUN_TRANSITIONS, FailureClass, Outcome, RunState
 from intertie.model.task import CheckpointRef
 from intertie.model.token import Token
 from regional.domain import run as lifecycle
@@ -30,6 +31,7 @@ from regional.domain.classify import Cause, classify
 from regional.domain.events import NodeDown, NodeSaid, NodeUp, ToNode
 from regional.domain.orders import start_order
 from regional.domain.pool import Node
+from regional.domain.rooms import Room
 from regional.domain.run import RegionRun, StopOrder
 
 if TYPE_CHECKING:
@@ -46,23 +48,27 @@ class Downward:
     def __init__(self, core: "RegionCore") -> None:
         self._core = core
         self._due: int | None = None
-        self._watched = False
+        self._silent: set[str] = set()
 
     @property
     def deadline(self) -> int | None:
         """When the next silence becomes news, as boot_ns."""
-        if not self._watched:
-            self._watched = True
-            self._schedule()
         return self._due
+
+    def watch_silence_from_start(self) -> None:
+        """After a restart: nodes that hold runs and have not attached yet are silent."""
+        self._silent = {node for node, held in self._core.held.items() if held.runs}
+        self._schedule()
 
     # --- orders ----------------------------------------------------------------------------------
 
     def start(self, run: RegionRun, node: str, devices: tuple[int, ...]) -> None:
         """Place a run on a node: durable first, with its placement record; then it is sent."""
         core = self._core
-        after = lifecycle.placed(run, node, devices, core.now.utc_ms)
-        body = usage.placement_body(after, core.site.region, core.site.jurisdiction)
+        hello = core.nodes[node].hello
+        after = lifecycle.placed(run, node, life_of(hello), devices, core.now.utc_ms)
+        place = hello.site or core.site.jurisdiction
+        body = usage.placement_body(after, core.site.region, place)
         core.change(run, after, [body])
         core.upward.tell(after)
         self._send_start(after)
@@ -85,11 +91,7 @@ class Downward:
         return run
 
     def _send_start(self, run: RegionRun) -> None:
-        core = self._core
         self._send(run.node, start_order(run, self._lease_ms(run)))
-        if run.stop is not None:
-            self._send_stop(run)
-        assert run.key in core.runs, "a start of a run that is not kept"
 
     def _send_stop(self, run: RegionRun) -> None:
         assert run.stop is not None, "a stop without an order"
@@ -122,19 +124,24 @@ class Downward:
         core, hello = self._core, event.hello
         before = core.nodes.get(hello.node)
         granted = before.granted_ns if before is not None else core.started_ns
-        node = Node(hello, event.link, granted, heard_ns=core.now.boot_ns)
-        node.runs = {
-            run.key: run for run in core.runs.values() if run.is_live and run.node == hello.node
-        }
+        node = Node(
+            hello,
+            event.link,
+            granted,
+            core.held_by(hello.node),
+            heard_ns=core.now.boot_ns,
+            heard_ms=core.now.utc_ms,
+        )
         core.nodes[hello.node] = node
+        self._silent.discard(hello.node)
         self._send(
             hello.node,
             AgentWelcome(
                 region=core.site.region,
                 incarnation=core.site.incarnation,
-                software="",
+                software=core.site.software,
                 protocol=1,
-                beat_ms=max(200, core.timing.agent_lease_ms // 6),
+                beat_ms=core.timing.beat_every_ms,
                 jurisdiction=core.site.jurisdiction,
             ),
         )
@@ -143,32 +150,48 @@ class Downward:
 
     def _adopt(self, node: Node) -> None:
         """Compare what the node holds with what it should hold (restart re-adopts)."""
-        held = {(r.task, r.token): r for r in node.hello.runs}
-        for run in list(node.runs.values()):
-            if held.pop((run.task, run.token), None) is not None:
+        listed = {(r.task, r.token): r.state for r in node.hello.runs}
+        for run in list(node.held.runs.values()):
+            if listed.pop((run.task, run.token), None) is not None:
                 if run.stop is not None:
                     self._send_stop(run)
-                continue
-            if run.state is RunState.STAGING or (
-                run.state is RunState.STOPPING and not run.started_ms
-            ):
+            elif not run.started_ms and run.stop is None:
                 self._send_start(run)
+            elif not run.started_ms:
+                self._lost(run, "it had not started")
+            elif run.life != life_of(node.hello):
+                self._lost(run, "its node began anew without it")
             else:
-                self._lost(run, "the node came back without it")
-        for task, token in held:
-            self._not_ours(node.id, task, token, RunState.RUNNING)
+                self._ask_after(run)
+        for (task, token), state in listed.items():
+            self._not_ours(node.id, task, token, state)
+
+    def _ask_after(self, run: RegionRun) -> None:
+        """The keeper that started it still lives, but does not list it: that is no proof of death.
+
+        A node answers a stop of what it does not have by an ENDED update with `lost` as evidence.
+        """
+        order = StopRun(
+            task=run.task,
+            token=run.token,
+            outcome=Outcome.LOST,
+            reason="the node does not list it",
+            notice_ms=0,
+        )
+        self._send(run.node, order)
 
     def _down(self, event: NodeDown) -> None:
         node = self._core.nodes.get(event.node)
         if node is not None and node.link == event.link:
             node.link, node.lost_ns = 0, self._core.now.boot_ns
+            self._silent.add(node.id)
 
     def heard(self, event: NodeSaid) -> None:
         """A message of a node, by its present link only."""
         node = self._core.nodes.get(event.node)
         if node is None or node.link != event.link:
             return
-        node.heard_ns = self._core.now.boot_ns
+        node.heard_ns, node.heard_ms = self._core.now.boot_ns, self._core.now.utc_ms
         match event.message:
             case Beat(seq=seq):
                 node.granted_ns = self._core.now.boot_ns
@@ -199,11 +222,12 @@ class Downward:
             self._ended(run, update)
             return
         state = RunState.STOPPING if run.stop is not None else update.state
-        if state is run.state:
+        has_started = bool(update.started_ms) and not run.started_ms
+        if (state is run.state or not may_run(run.state, state)) and not has_started:
             return
         after = lifecycle.moved(
             run,
-            state,
+            state if may_run(run.state, state) else run.state,
             started_ms=run.started_ms or update.started_ms,
             resumed_step=update.resumed_step or run.resumed_step,
         )
@@ -238,18 +262,31 @@ class Downward:
         )
         core.scheduling.ended(seen.placed_ms)
         if self._goes_elsewhere(seen, cause):
-            self._requeue(run, seen, cause.message, cause=cause.cause)
+            self._requeue(run, seen, cause)
         else:
             self._finish(run, seen, cause)
         self._send(run.node, AckRun(task=run.task, token=run.token))
 
     def _goes_elsewhere(self, run: RegionRun, cause: Cause) -> bool:
-        is_lost = cause.outcome is Outcome.LOST or cause.failure_class in _ELSEWHERE
-        return is_lost and run.stop is None and run.local_retries > 0
+        """Whether the region itself tries again: a fault of the node, and somewhere to go.
 
-    def _requeue(self, before: RegionRun, seen: RegionRun, message: str, *, cause: str) -> None:
+        A guest's run for which no attached node is left returns to the federation.
+        """
+        is_lost = cause.outcome is Outcome.LOST or cause.failure_class in _ELSEWHERE
+        if not is_lost or run.stop is not None or run.local_retries <= 0:
+            return False
+        bad = {*run.excluded, run.node} if _is_node_fault(cause) else set(run.excluded)
+        return run.native or any(
+            node.id not in bad and Room.whole(node).fits(run.shape)
+            for node in self._core.nodes.values()
+            if node.link
+        )
+
+    def _requeue(self, before: RegionRun, seen: RegionRun, cause: Cause) -> None:
         core = self._core
-        after = lifecycle.requeued(seen, message, cause=cause, exclude=cause == "region")
+        after = lifecycle.requeued(
+            seen, cause.message, cause=cause.cause, exclude=_is_node_fault(cause)
+        )
         core.change(before, after)
         core.upward.tell(after)
 
@@ -335,33 +372,33 @@ class Downward:
 
     def tick(self) -> None:
         """Look at the nodes that do not answer."""
+        if self._due is None or self._core.now.boot_ns < self._due:
+            return
         core = self._core
-        for node_id in self._silent():
-            for run in [r for r in core.runs.values() if r.is_live and r.node == node_id]:
-                if run.is_move and core.now.boot_ns >= self._lease_over_ns(node_id):
-                    self._lost(run, "its node was silent until the lease was over")
+        for node_id in sorted(self._silent):
+            if core.now.boot_ns >= self._lease_over_ns(node_id):
+                held = core.held_by(node_id)
+                for run in [r for r in held.runs.values() if r.is_move]:
+                    self._lost(run, "its node was silent until the lease was over", silent=True)
             node = core.nodes.get(node_id)
             if node is not None and core.now.boot_ns >= self._unknown_ns(node_id):
                 node.unknown = True
         self._schedule()
 
-    def _lost(self, run: RegionRun, message: str) -> None:
-        """A placement that cannot live any longer: elsewhere if it may, else it ends LOST."""
-        cause = Cause(Outcome.LOST, FailureClass.HARDWARE, "region", message)
+    def _lost(self, run: RegionRun, message: str, *, silent: bool = False) -> None:
+        """A placement that cannot live any longer: elsewhere if it may, else it ends LOST.
+
+        A node that is merely silent may be broken, one that began anew is not.
+        """
+        failure = FailureClass.HARDWARE if silent else None
+        cause = Cause(Outcome.LOST, failure, "region", message)
         if run.stop is not None:
             stopped = Cause(run.stop.outcome, None, run.stop.cause, run.stop.reason)
             self._finish(run, run, stopped)
         elif self._goes_elsewhere(run, cause):
-            self._requeue(run, run, message, cause="region")
+            self._requeue(run, run, cause)
         else:
             self._finish(run, run, cause)
-
-    def _silent(self) -> list[str]:
-        """Nodes that hold runs and are not attached, among them those not seen in this life."""
-        holding = {run.node for run in self._core.runs.values() if run.is_live and run.node}
-        detached = {id_ for id_, node in self._core.nodes.items() if not node.link}
-        unseen = holding - self._core.nodes.keys()
-        return sorted((holding & detached) | detached | unseen)
 
     def _granted_ns(self, node_id: str) -> int:
         node = self._core.nodes.get(node_id)
@@ -377,10 +414,30 @@ class Downward:
 
     def _schedule(self) -> None:
         """The next instant at which a silent node's runs may move, or the node becomes UNKNOWN."""
-        dues: list[int] = []
-        for node_id in self._silent():
-            dues.extend((self._lease_over_ns(node_id), self._unknown_ns(node_id)))
+        dues = [
+            due(node_id)
+            for node_id in self._silent
+            for due in (self._lease_over_ns, self._unknown_ns)
+        ]
         self._due = min((due for due in dues if due > self._core.now.boot_ns), default=None)
 
     def _send(self, node: str, message: FromRegionToAgent) -> None:
-        self._core.emit(ToNode(node=node, message=message))
+        """Send downward; lost if the node is not attached, repaired when it attaches."""
+        known = self._core.nodes.get(node)
+        if known is not None and known.link:
+            self._core.emit(ToNode(node=node, link=known.link, message=message))
+
+
+def life_of(hello: AgentHello) -> str:
+    """Under which no process of an earlier one can live: the boot, and the life of the keeper."""
+    return f"{hello.boot_id}/{hello.keeper_incarnation}"
+
+
+def may_run(before: RunState, after: RunState) -> bool:
+    """Whether a report is news: late ones of an earlier state are not."""
+    return before is after or after in RUN_TRANSITIONS[before]
+
+
+def _is_node_fault(cause: Cause) -> bool:
+    """Whether the node itself is not to be tried again for the run."""
+    return cause.failure_class in _ELSEWHERE

@@ -58,9 +58,12 @@ class AssignRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenewalSent:
-    """The shell has sent a lease renewal: the lease counts from here."""
+    """The shell has sent a lease renewal: the lease counts from `sent_ns` (boot clock), read before
+    it was sent, however long this event waits for its batch.
+    """
 
     seq: int
+    sent_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,16 +129,18 @@ class Adjust:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToFederation:
-    """Outward: a message to the federation; lost if there is no link."""
+    """Outward: a message to the federation by this link; lost if it is no more."""
 
+    link: int
     message: FromRegion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToNode:
-    """Outward: a message to a node; lost if it is not attached."""
+    """Outward: a message to a node by this link; lost if it is no more."""
 
     node: str
+    link: int
     message: FromRegionToAgent
 
 

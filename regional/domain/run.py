@@ -8,6 +8,8 @@ longer.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from intertie.metering.intervals import split_run_time
+from intertie.model.names import order_of_id
 from intertie.model.pool import Shape
 from intertie.model.spec import Priority, TaskSpec
 from intertie.model.states import FailureClass, OnDisconnect, Outcome, RunState, check_run
@@ -28,9 +30,10 @@ class StopOrder:
 class RegionRun:
     """Instants in UTC ms (0 = not yet), durations in ms by the boot clock of the node.
 
-    `placed_ms` of run time belong to the present placement and count from its start; `done_ms` to
-    earlier placements. `kept_ms` is how far into the present placement the last committed
-    checkpoint reaches.
+    `life` is the boot and the life of the node's keeper under which it was placed: under another
+    one no process of the placement can live. `placed_ms` of run time belong to the present
+    placement and count from its start; `done_ms` to earlier placements. `kept_ms` is how far into
+    the present placement the last committed checkpoint reaches.
     """
 
     task: str
@@ -51,6 +54,7 @@ class RegionRun:
     state: RunState = RunState.QUEUED
     outcome: Outcome | None = None
     node: str = ""
+    life: str = ""
     devices: tuple[int, ...] = ()
     placements: int = 0
     local_retries: int = 0
@@ -59,6 +63,7 @@ class RegionRun:
     queued_ms: int = 0
     placement_ms: int = 0
     started_ms: int = 0
+    first_started_ms: int = 0
     ended_ms: int = 0
     exit_code: int | None = None
     signal: int = 0
@@ -82,6 +87,12 @@ class RegionRun:
     def key(self) -> str:
         """The row's key: one row per (task, epoch)."""
         return f"{self.task}@{self.token.epoch}"
+
+    @property
+    def ord(self) -> str:
+        """What lists of runs go by: when the task was made, then which run of it."""
+        epoch = self.token.epoch
+        return f"{order_of_id(self.task.rpartition('/')[2])}.{epoch.generation:06d}-{epoch.n:06d}"
 
     @property
     def is_move(self) -> bool:
@@ -113,13 +124,16 @@ def moved(run: RegionRun, state: RunState, **changes: object) -> RegionRun:
     return replace(run, **changed)  # type: ignore[arg-type] # fields are checked by replace
 
 
-def placed(run: RegionRun, node: str, devices: tuple[int, ...], now_ms: int) -> RegionRun:
+def placed(
+    run: RegionRun, node: str, life: str, devices: tuple[int, ...], now_ms: int
+) -> RegionRun:
     """The run on a node, under the next token."""
     return moved(
         run,
         RunState.STAGING,
         token=run.token.next(),
         node=node,
+        life=life,
         devices=devices,
         placements=run.placements + 1,
         placement_ms=now_ms,
@@ -137,13 +151,18 @@ def requeued(run: RegionRun, message: str, *, cause: str, exclude: bool) -> Regi
         run,
         RunState.QUEUED,
         node="",
+        life="",
         devices=(),
         excluded=excluded,
         local_retries=run.local_retries - 1,
+        started_ms=0,
+        first_started_ms=run.first_started_ms or run.started_ms,
         done_ms=run.run_ms,
         placed_ms=0,
         kept_ms=0,
         lost_ms=run.lost_ms + max(0, run.placed_ms - run.kept_ms),
+        exit_code=None,
+        signal=0,
         cause=cause,
         message=message,
     )
@@ -158,13 +177,9 @@ def ended(
     message: str = "",
     failure_class: FailureClass | None = None,
 ) -> RegionRun:
-    """The run at its end. Time since the last committed checkpoint is lost unless it succeeded or
-    its
-
-    submitter cancelled it; the part that the owner caused is also reclaimed (metering.md).
-    """
-    kept = outcome is Outcome.SUCCEEDED or (outcome is Outcome.CANCELLED and cause == "submitter")
-    lost = 0 if kept else max(0, run.placed_ms - run.kept_ms)
+    """The run at its end, with its time told apart by the rule of metering.md."""
+    after_checkpoint_ms = max(0, run.placed_ms - run.kept_ms)
+    time = split_run_time(run.placed_ms, after_checkpoint_ms, outcome, cause)
     return moved(
         run,
         RunState.ENDED,
@@ -173,7 +188,7 @@ def ended(
         cause=cause,
         message=message,
         failure_class=failure_class,
-        lost_ms=run.lost_ms + lost,
-        reclaimed_ms=run.reclaimed_ms + (lost if cause == "owner" else 0),
+        lost_ms=run.lost_ms + time.lost_ms,
+        reclaimed_ms=run.reclaimed_ms + time.reclaimed_ms,
         stop=None,
     )

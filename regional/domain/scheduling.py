@@ -1,28 +1,29 @@
-"""The queue of a region and its placement on nodes.
+"""Placement of the queue on nodes, and offers to the federation.
 
-Order: native, guaranteed, normal, opportunistic; inside, first come first served. A run that does
-not fit lets smaller ones pass (backfill), which cannot delay native work: it is looked at first
+A run that does not fit lets others pass, which cannot delay native work: it is looked at first
 every time. Node: best fit by devices, then cpu, then memory. Holds of offers are kept in memory
 only: they are promises of seconds, and the federation asks again.
 """
 
-import bisect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from intertie.model.link import Offer, OfferRequest
 from intertie.model.pool import Shape
 from intertie.model.states import RunState
-from regional.domain import pool
-from regional.domain.pool import Room
+from intertie.residency.paths import allowed
+from regional.domain.queue import Queue
+from regional.domain.rooms import Room, best, count, rooms
 from regional.domain.run import RegionRun
 
 if TYPE_CHECKING:
     from regional.domain.core import RegionCore
 
 MS = 1_000_000
-_SCAN = 512
-"""Most queued runs that one pass looks at."""
+MAX_HOLDS = 1_000
+"""Offers held at once; beyond, offers are made and not held."""
+_SLACK_UNITS = 256
+"""Most units by which the length of the queue is judged."""
 
 
 @dataclass(slots=True)
@@ -37,16 +38,10 @@ class Scheduling:
 
     def __init__(self, core: "RegionCore") -> None:
         self._core = core
-        self._queue: list[tuple[int, int, str]] = []
-        self._queued: dict[str, tuple[int, int, str]] = {}
+        self._queue = Queue()
         self._holds: dict[str, _Hold] = {}
         self._dirty = True
         self._mean_ms = 1_000.0
-
-    @property
-    def deadline(self) -> int | None:
-        """Holds need no timer: they are dropped when looked at."""
-        return None
 
     @property
     def queued(self) -> int:
@@ -55,15 +50,12 @@ class Scheduling:
 
     def index(self, run: RegionRun) -> None:
         """Keep the queue true to a run's state."""
-        entry = self._queued.get(run.key)
-        if run.state is RunState.QUEUED and entry is None:
-            entry = (run.rank, run.queued_ms, run.key)
-            self._queued[run.key] = entry
-            bisect.insort(self._queue, entry)
+        waits = run.key in self._queue
+        if run.state is RunState.QUEUED and not waits:
+            self._queue.add(run)
             self._dirty = True
-        elif run.state is not RunState.QUEUED and entry is not None:
-            del self._queued[run.key]
-            self._queue.pop(bisect.bisect_left(self._queue, entry))
+        elif run.state is not RunState.QUEUED and waits:
+            self._queue.remove(run.key)
 
     def freed(self) -> None:
         """Something became free, or a node came: look again, and tell the federation."""
@@ -78,30 +70,25 @@ class Scheduling:
 
     def place(self) -> None:
         """Place what fits, in order."""
-        if not self._dirty or not self._queue:
+        if not self._dirty or not len(self._queue):
             return
         self._dirty = False
-        rooms = pool.rooms(self._core.nodes.values())
-        if not rooms:
+        left = rooms(self._core.nodes.values())
+        if not left:
             return
-        failed: set[tuple[Shape, tuple[str, ...]]] = set()
-        for _, _, key in self._queue[:_SCAN]:
-            run = self._core.runs[key]
-            if (run.shape, run.excluded) in failed or not self._may_start(run):
-                continue
-            if not self._place(run, rooms):
-                failed.add((run.shape, run.excluded))
+        may_move = self._may_move()
+        turn = self._queue.lines()
+        for demand, key in turn:
+            room = best(left, demand.shape, demand.excluded)
+            if room is None or (demand.is_move and not may_move):
+                turn.pass_over()
+            else:
+                run = self._core.runs[key]
+                self._core.downward.start(run, room.node, room.take(run.shape))
 
-    def _may_start(self, run: RegionRun) -> bool:
+    def _may_move(self) -> bool:
         """A `move` run needs a lease to live on."""
-        return not run.is_move or self._core.upward.lease_left_ms() > self._core.timing.kill_ms
-
-    def _place(self, run: RegionRun, rooms: list[Room]) -> bool:
-        room = pool.best(rooms, run.shape, run.excluded)
-        if room is None:
-            return False
-        self._core.downward.start(run, room.node, room.take(run.shape))
-        return True
+        return self._core.upward.lease_left_ms() > self._core.timing.kill_ms
 
     # --- offers ----------------------------------------------------------------------------------
 
@@ -109,20 +96,31 @@ class Scheduling:
         """What the region can do now for a demand, held if asked."""
         core = self._core
         self._drop_old_holds()
+        ruling = allowed(core.site.jurisdiction, request.within, request.not_within)
+        if not ruling.allowed:
+            return self._answer(request, -1, 0, 0, f"residency: {ruling.reason}")
+        whole = [Room.whole(node) for node in core.nodes.values() if node.link]
         for variant, shape in enumerate(request.shapes):
-            if not any(_could_ever(node_room, shape) for node_room in self._whole_rooms()):
-                continue
-            rooms = pool.rooms(core.nodes.values())
-            for hold in self._holds.values():
-                pool.count(rooms, hold.shape, hold.units)
-            now = 0 if self._queue else pool.count(rooms, shape, request.count)
-            slack = max(0, self._slack(shape) - self.queued - self._held_beyond(now))
-            units = min(request.count, now + slack)
-            if request.hold_ms and units:
-                until = core.now.boot_ns + request.hold_ms * MS
-                self._holds[request.id] = _Hold(shape, min(units, max(now, 1)), until)
-            return self._answer(request, variant, units, now)
+            if any(room.fits(shape) for room in whole):
+                return self._offer(request, variant, shape, whole)
         return self._answer(request, -1, 0, 0, "no node could ever run it")
+
+    def _offer(self, request: OfferRequest, variant: int, shape: Shape, whole: list[Room]) -> Offer:
+        core = self._core
+        now = 0
+        if not len(self._queue):
+            left = rooms(core.nodes.values())
+            for hold in self._holds.values():
+                count(left, hold.shape, hold.units)
+            now = count(left, shape, request.count)
+        # A short queue keeps nodes busy between two rounds of the federation.
+        queue = min(2 * count(whole, shape, _SLACK_UNITS), core.site.max_queue)
+        beyond = 0 if now else sum(hold.units for hold in self._holds.values())
+        units = min(request.count, now + max(0, queue - self.queued - beyond))
+        if request.hold_ms and units and len(self._holds) < MAX_HOLDS:
+            until = core.now.boot_ns + request.hold_ms * MS
+            self._holds[request.id] = _Hold(shape, min(units, max(now, 1)), until)
+        return self._answer(request, variant, units, now)
 
     def used(self, offer: str) -> None:
         """One unit of an offer was assigned."""
@@ -145,42 +143,15 @@ class Scheduling:
             units=units,
             units_now=now,
             expected_wait_ms=wait_ms,
-            hold_ms=request.hold_ms if units else 0,
+            hold_ms=request.hold_ms if request.id in self._holds else 0,
             incarnation=self._core.site.incarnation,
             variant=variant,
             refusal=refusal or ("" if units else "its queue is full"),
         )
 
-    def _slack(self, shape: Shape) -> int:
-        """How many units may wait here: a short queue keeps nodes busy between two rounds."""
-        whole = self._whole_rooms()
-        return min(2 * pool.count(whole, shape, 256), self._core.site.max_queue)
-
-    def _held_beyond(self, now: int) -> int:
-        return sum(hold.units for hold in self._holds.values()) if not now else 0
-
-    def _whole_rooms(self) -> list[Room]:
-        return [
-            Room(
-                node.id,
-                node.hello.capability.cpu,
-                node.hello.capability.memory,
-                node.hello.capability.disk,
-                [d for d in node.hello.capability.devices if d.healthy],
-                node.hello.capability.architecture,
-                node.hello.capability.software,
-            )
-            for node in self._core.nodes.values()
-            if node.link
-        ]
-
     def _running(self) -> int:
-        return sum(len(node.runs) for node in self._core.nodes.values())
+        return self._core.running
 
     def _drop_old_holds(self) -> None:
         now_ns = self._core.now.boot_ns
         self._holds = {k: h for k, h in self._holds.items() if h.until_ns > now_ns}
-
-
-def _could_ever(room: Room, shape: Shape) -> bool:
-    return room.fits(shape)

@@ -87,8 +87,8 @@ class Upward:
             case FederationDown(link=link):
                 if link == self._link:
                     self._link = 0
-            case RenewalSent(seq=seq):
-                self._sent_ns[seq] = self._core.now.boot_ns
+            case RenewalSent(seq=seq, sent_ns=sent_ns):
+                self._sent_ns[seq] = sent_ns
             case AssignRefused(assignment=assignment):
                 self._ack(assignment, event.reason, event.message)
 
@@ -144,7 +144,7 @@ class Upward:
                 jurisdiction=core.site.jurisdiction,
                 classes=pool.classes(core.nodes.values()),
                 queued=core.scheduling.queued,
-                running=sum(len(node.runs) for node in core.nodes.values()),
+                running=core.running,
             )
         )
 
@@ -193,6 +193,7 @@ class Upward:
             local_retries=assignment.local_retries,
             queued_ms=self._core.now.utc_ms,
             checkpoint=assignment.checkpoint,
+            excluded=assignment.excluded,
         )
 
     def _refusal(self, event: Assigned) -> tuple[str, str] | None:
@@ -308,4 +309,4 @@ class Upward:
     def send(self, message: FromRegion) -> None:
         """Send upward; lost if there is no link, repaired by digests."""
         if self._link:
-            self._core.emit(ToFederation(message=message))
+            self._core.emit(ToFederation(link=self._link, message=message))

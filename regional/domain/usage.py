@@ -15,6 +15,9 @@ from intertie.model.names import TaskName
 from regional.domain.run import RegionRun
 
 MIB = 1 << 20
+MAX_SAMPLE_MS = 3_600_000
+"""Longest sample: they are cut at each UTC minute, and a suspended host may be late."""
+MAX_INSTANT_MS = 1 << 43
 NEVER_PLACED = "none"
 """Stands in `node` for a run that ended before any node had it."""
 NO_POLICY = hashlib.sha256(b"").hexdigest()
@@ -55,6 +58,19 @@ def sample_bodies(run: RegionRun, sample: UsageSample, region: str) -> list[Body
     ]
 
 
+def sample_fault(sample: UsageSample) -> str:
+    """Why a sample can be no record, empty if it can: an agent's fault, found before it is kept."""
+    if sample.interval < 1:
+        return "interval: is not counted from 1"
+    if not 0 < sample.start_ms <= sample.end_ms < MAX_INSTANT_MS:
+        return "end_ms: is before start_ms, or no instant"
+    if not 0 <= sample.boot_ms <= MAX_SAMPLE_MS:
+        return f"boot_ms: is not between 0 and {MAX_SAMPLE_MS}"
+    if not 0 <= sample.cpu_used_ms <= MAX_SAMPLE_MS * 10_000 or sample.memory_peak < 0:
+        return "cpu_used_ms, memory_peak: are not what a node can use"
+    return ""
+
+
 def placement_body(run: RegionRun, region: str, jurisdiction: str) -> Body:
     """Where the present placement is, and why that was allowed."""
     return records.placement(
@@ -74,7 +90,7 @@ def run_end_body(run: RegionRun, region: str) -> Body:
         reclaimed_ms=run.reclaimed_ms,
         lost_ms=run.lost_ms,
     )
-    start_ms = run.started_ms or run.ended_ms
+    start_ms = run.first_started_ms or run.started_ms or run.ended_ms
     return records.run_end(
         run_key(run, region),
         Span(start_ms, max(run.ended_ms, start_ms), run.run_ms),

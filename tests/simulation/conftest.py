@@ -57,6 +57,7 @@ class ScriptedNode:
 
     id: str
     incarnation: str = "a1"
+    keeper: int = 1
     runs: dict[str, StartRun] = field(default_factory=dict)
     is_up: bool = True
     link: int = 0
@@ -79,6 +80,7 @@ class ScriptedNode:
                 cpu=2000, memory=4 << 30, disk=10 << 30, architecture="x86_64"
             ),
             runs=held,
+            keeper_incarnation=f"k{self.keeper}",
         )
 
 
@@ -128,7 +130,7 @@ class World:
     def _beat(self) -> None:
         if self.is_linked:
             self.renewals += 1
-            self.region.push(RenewalSent(seq=self.renewals))
+            self.region.push(RenewalSent(seq=self.renewals, sent_ns=self.now_ns))
             self._up(LeaseRenew(seq=self.renewals))
         for node in self.nodes.values():
             if node.is_up and node.link:
@@ -148,6 +150,8 @@ class World:
                 now,
                 rng=random.Random(1),
                 timing=self.federation_timing,
+                price_version="prices-1",
+                max_open=100_000,
                 replica="fed-1",
                 shard_epochs={},
             )
@@ -228,6 +232,7 @@ class World:
         self.region.push(NodeDown(link=node.link, node=name))
         node.is_up, node.link = False, 0
         node.runs.clear()
+        node.keeper += 1
         self.settle()
 
     # --- messages --------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from federation.domain.answers import wait_of
 from federation.domain.events import AskPlan, CancelTask, CreateTask
 from intertie.model.names import TaskName, task_id
 from intertie.model.spec import Resources, RunSpec, TaskSpec, Tolerance
@@ -34,6 +35,7 @@ def submit(world) -> Submit:  # type: ignore[no-untyped-def] # World is the conf
                 spec=spec,
                 spec_sha256="0" * 64,
                 principal="p",
+                actor="p",
                 request_id=str(n),
                 request_digest="d",
             )
@@ -209,7 +211,15 @@ def test_cancel_stops_a_running_task_and_says_so(world, submit, spec) -> None:
     world.run(500)
 
     def cancel(ticket: int) -> CancelTask:
-        return CancelTask(ticket=ticket, id=task.id, project="vision", reason="enough", actor="me")
+        return CancelTask(
+            ticket=ticket,
+            id=task.id,
+            project="vision",
+            reason="enough",
+            actor="me",
+            request_id="c1",
+            request_digest="d",
+        )
 
     answer = world.ask(cancel)
     assert isinstance(answer, Task)
@@ -248,7 +258,8 @@ def test_a_task_that_fits_nowhere_waits_and_runs_when_it_is_cancelled_no_more(
     world.run(2_000)
     assert world.task(task.id).state is TaskState.PENDING
     core = world.federation.core
-    wait = core.wait_of(world.task(task.id), world.now)
+    wait = wait_of(core, world.task(task.id), world.now)
+    assert wait is not None
     assert wait.reason.value == "NO_MATCHING_REGION"
 
 
