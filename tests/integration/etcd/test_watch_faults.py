@@ -9,6 +9,7 @@ from intertie.store.etcd.client import EtcdClient
 from intertie.store.etcd.port import Put, Resync, Write
 from intertie.testing.cut_proxy import CutProxy
 from intertie.testing.etcd import EtcdServers
+from intertie.testing.waiting import eventually, let_pass
 from intertie.testing.watched import Watched
 
 Connect = Callable[..., EtcdClient]
@@ -49,7 +50,8 @@ async def test_a_watch_goes_on_after_the_server_was_frozen(
     async with Watched(client, root) as told:
         await put(client, root + "a", 0)
         node.freeze()
-        await asyncio.sleep(1.2)  # the fault itself: longer than the watch's patience
+        with structlog.testing.capture_logs() as logs:
+            await eventually(lambda: logs, 3)
         node.thaw()
         await put(client, root + "a", 1)
         await told.until(lambda told: told.rows == {root + "a": b"1"}, 5)
@@ -113,7 +115,7 @@ async def test_an_idle_watch_outlives_many_signs_of_life(
     client = connect(*lone_etcd.endpoints)
     with structlog.testing.capture_logs() as logs:
         async with Watched(client, root) as told:
-            await asyncio.sleep(1.5)  # longer than a watch tolerates silence: the answers came
+            await let_pass(1.5, "no changes for longer than a watch tolerates silence")
             await put(client, root + "a", 0)
             await told.until(lambda told: values(told) == [0], 1)
     assert logs == []
