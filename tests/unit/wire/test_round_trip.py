@@ -28,6 +28,8 @@ UNIONS: list[OneOf[Any, Any]] = [
 ]
 MEMBERS = [(union, mapper) for union in UNIONS for mapper in union.mappers.values()]
 
+NAMES = [mapper.model.__name__ for _, mapper in MEMBERS]
+
 Values = Callable[[Any], st.SearchStrategy[Any]]
 
 
