@@ -71,7 +71,7 @@ def _checkpoint(spec: TaskSpec, found: Violations) -> None:
     check_duration("checkpoint.write_time", checkpoint.write_time, found)
     if not 0 <= checkpoint.size <= limits.MAX_BYTES:
         found.add("checkpoint.size", f"{checkpoint.size} is not between 0 and 1 PiB")
-    if checkpoint.interval and checkpoint.write_time >= checkpoint.interval:
+    if 0 < checkpoint.interval <= checkpoint.write_time:
         found.contradiction(
             "checkpoint.write_time",
             f"{checkpoint.write_time} ms is not below checkpoint.interval {checkpoint.interval} ms:"
