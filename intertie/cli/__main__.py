@@ -1,0 +1,5 @@
+"""`python -m intertie.cli`, the same as `intertie`."""
+
+from intertie.cli import main
+
+main()

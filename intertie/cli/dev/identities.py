@@ -1,0 +1,108 @@
+"""Issues what a development federation needs: CAs, identities, signing keys, and their renewal.
+
+On real hosts identities come by joining; here one process plays every CA. Leaves have the lives of
+`intertie.pki.profile`, so a small process issues them again in time (`renew`), as operators would.
+"""
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from intertie.cli.dev.layout import PROJECT, REGION, TRUST_DOMAIN, Description, Layout
+from intertie.pki.authority import Authority, create_regional, create_root, new_key
+from intertie.pki.ca_files import load_authority, write_authority
+from intertie.pki.issue import issue
+from intertie.pki.keys import generate_signing_key
+from intertie.pki.load import load, write_identity
+from intertie.pki.profile import BACKDATE_MS, LEAF_LIFE_MS, renew_at_ms
+from intertie.pki.spiffe import SERVING_ROLES, parse, region_trust_domain
+from intertie.ports import Clock
+
+ETCD_DOMAIN = f"etcd.{TRUST_DOMAIN}"
+HOSTS = ("localhost", "127.0.0.1")
+REPLICA = "fed-1"
+SIGNING_KEYS = ("log", "witness", "grant", "price")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Whose identity it is: the folder's name and the SPIFFE ID; `authority` names the CA."""
+
+    name: str
+    spiffe_id: str
+    authority: str
+
+
+def people(description: Description) -> list[Person]:
+    """Everybody who needs an identity."""
+    regional = region_trust_domain(REGION, TRUST_DOMAIN)
+    fixed = [
+        Person("federation", f"spiffe://{TRUST_DOMAIN}/federation/{REPLICA}", "root"),
+        Person("region", f"spiffe://{regional}/scheduler", REGION),
+        Person("user", f"spiffe://{TRUST_DOMAIN}/project/{PROJECT}/user", "root"),
+        Person("admin", f"spiffe://{TRUST_DOMAIN}/admin/dev", "root"),
+        Person("billing", f"spiffe://{TRUST_DOMAIN}/billing/dev", "root"),
+        Person("operator", f"spiffe://{regional}/operator/dev", REGION),
+        Person("etcd", f"spiffe://{ETCD_DOMAIN}/federation/etcd", "etcd"),
+        Person("etcd-client", f"spiffe://{ETCD_DOMAIN}/federation/client", "etcd"),
+    ]
+    agents = [
+        Person(name, f"spiffe://{regional}/node/{name}", REGION) for name in description.agents
+    ]
+    return fixed + agents
+
+
+def issue_all(layout: Layout, description: Description, clock: Clock) -> None:
+    """Make what is missing: CAs, identities, keys. What is there stays."""
+    authorities = _authorities(layout, clock)
+    for person in people(description):
+        if not (layout.identity(person.name) / "cert.pem").exists():
+            _issue(layout, authorities, person, clock)
+    for name in SIGNING_KEYS:
+        path = layout.root / "keys" / f"{name}.pem"
+        if not path.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            generate_signing_key(path)
+
+
+def renew(layout: Layout, description: Description, clock: Clock, rng: random.Random) -> list[str]:
+    """Issue again what is past half to two thirds of its life; returns whose."""
+    authorities = _authorities(layout, clock)
+    renewed = []
+    for person in people(description):
+        domain = ETCD_DOMAIN if person.authority == "etcd" else TRUST_DOMAIN
+        credentials = load(layout.identity(person.name), domain)
+        identity = credentials.identity
+        not_before_ms = identity.not_after_ms - LEAF_LIFE_MS[identity.role] - BACKDATE_MS
+        due_ms = renew_at_ms(not_before_ms, identity.not_after_ms, rng)
+        if clock.now().utc_ms >= due_ms:
+            _issue(layout, authorities, person, clock)
+            renewed.append(person.name)
+    return renewed
+
+
+def _authorities(layout: Layout, clock: Clock) -> dict[str, Authority]:
+    root = _authority(layout.ca, TRUST_DOMAIN, clock)
+    etcd = _authority(layout.etcd_ca, ETCD_DOMAIN, clock)
+    path = layout.regional_ca(REGION)
+    if not path.exists():
+        write_authority(path, create_regional(root, REGION, clock.now(), hosts=HOSTS))
+    regional = load_authority(path, TRUST_DOMAIN, REGION)
+    return {"root": root, "etcd": etcd, REGION: regional}
+
+
+def _authority(path: Path, domain: str, clock: Clock) -> Authority:
+    if not path.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_authority(path, create_root(domain, clock.now()))
+    return load_authority(path, domain)
+
+
+def _issue(layout: Layout, authorities: dict[str, Authority], person: Person, clock: Clock) -> None:
+    authority = authorities[person.authority]
+    spiffe_id = parse(person.spiffe_id, authority.federation)
+    key = new_key()
+    hosts: Iterable[str] = HOSTS if spiffe_id.role in SERVING_ROLES else ()
+    issued = issue(authority, spiffe_id, key.public_key(), clock.now(), hosts=tuple(hosts))
+    write_identity(layout.identity(person.name), key, issued)

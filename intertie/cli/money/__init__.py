@@ -1,0 +1,1 @@
+"""Commands about metering logs and bills."""

@@ -1,0 +1,1 @@
+"""Commands about regions, their nodes and runs."""
