@@ -165,7 +165,7 @@ class FederationCore:
         for task in made:
             self._index(task)
             self._write(task)
-            self._record(None, task, "SUBMITTED", event.principal)
+            self._record(None, task, "SUBMITTED", event.actor)
         self._reserve(event, made[0])
         self.emit(Reply(event.ticket, made[0]))
 

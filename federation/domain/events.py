@@ -13,7 +13,11 @@ from intertie.model.task import Task
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTask:
-    """A client submits. `ids` are fresh task ids, one per task of an array (one if it is none)."""
+    """A client submits. `ids` are fresh task ids, one per task of an array (one if it is none).
+
+    `spec_sha256` names the shared spec of an array. `principal` is the opaque id of who acts, for
+    usage; `actor` is the identity, for the task's own events.
+    """
 
     ticket: int
     project: str
@@ -21,6 +25,7 @@ class CreateTask:
     spec: TaskSpec
     spec_sha256: str
     principal: str
+    actor: str
     request_id: str
     request_digest: str
     fail_if_unmatched: bool = False

@@ -56,6 +56,7 @@ class Pump:
         self._decoders = decoders
         self._release = release
         self._wake = asyncio.Event()
+        self._took = asyncio.Event()
         self._tickets = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[object]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -75,6 +76,7 @@ class Pump:
         """Finish the running batch, refuse those who wait. Idempotent."""
         self._stopping = True
         self._wake.set()
+        self._took.set()
         if self._task is not None:
             await self._task
             self._task = None
@@ -96,6 +98,12 @@ class Pump:
         Raises what the core answered with, or STORE_UNAVAILABLE if the commit was not confirmed.
         """
         return await self.submit(make, request)
+
+    async def room(self, most: int) -> None:
+        """Return when at most so many events wait: whoever only tells must not tell without end."""
+        while self.drive.backlog > most and not self._stopping:
+            self._took.clear()
+            await self._took.wait()
 
     def submit(
         self, make: Callable[[int], object], request: tuple[str, str, str] | None = None
@@ -138,6 +146,7 @@ class Pump:
 
     async def _turn(self) -> None:
         names = self.drive.take()
+        self._took.set()
         if names is None:
             return
         try:
@@ -204,8 +213,8 @@ class Pump:
     async def _load(self) -> None:
         heads = [await self.store.acquire(shard) for shard in self._shards]
         rows = [row async for row in self._rows()]
-        self.drive.load(heads, rows, self._clock.now())
         self.heads = {head.shard: head for head in heads}
+        self.drive.load(heads, rows, self._clock.now())
 
     async def _rows(self) -> AsyncIterator[Loaded]:
         for kind, decode in self._decoders.items():

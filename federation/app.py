@@ -1,0 +1,195 @@
+"""A federation replica, wired: domain, store, servers. In-process in tests, else by `__main__`.
+
+Store and core come first, then the server; stopping goes the other way. Must not hold any rule of
+its own.
+"""
+
+import asyncio
+import random
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+
+from federation.adapters.keys import Keys, load_keys
+from federation.adapters.relay import Relay
+from federation.adapters.release import Release
+from federation.config import Config
+from federation.domain.core import DONE, GRANT, LIVE, REGION, SPEC, FederationCore
+from federation.domain.region_record import RegionRecord
+from federation.server.changes import Changes
+from federation.server.links import Links
+from federation.server.lists import decode_event
+from federation.server.serving import Needs, add_services
+from federation.server.tasks import decode_spec, decode_task
+from federation.server.tokens import Tokens
+from intertie.clock import SystemClock, SystemIds
+from intertie.drive.drive import Drive, Loaded, Logged
+from intertie.errors import Reason, error
+from intertie.model.names import SHARDS
+from intertie.model.task import FIRST_EPOCH
+from intertie.pki.bans import Bans
+from intertie.pki.check import PeerCheck
+from intertie.pki.load import IdentityDirectory
+from intertie.ports import Clock, IdSource, Now, Store
+from intertie.store.blobs import BlobStore
+from intertie.store.codec import decoder, encode
+from intertie.store.open import open_store
+from intertie.store.pump import Pump
+from intertie.telemetry.http import TelemetryServer
+from intertie.telemetry.logs import logger
+from intertie.telemetry.metrics import BUILD
+from intertie.telemetry.registry import Metrics
+from intertie.transport.layers.bounds import Limits
+from intertie.transport.server import Server, ServerOptions
+
+STOP_GRACE_S = 2.0
+UNSEEN = frozenset({DONE, GRANT})
+"""Kinds that are written and not kept in memory."""
+
+_log = logger(__name__)
+
+
+class Application:
+    """One replica that owns all shards.
+
+    Args:
+        config: as loaded.
+        clock: time.
+        ids: ids and secrets.
+        bans: who may not act any more; a watch of etcd fills it.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+        bans: Bans | None = None,
+    ) -> None:
+        self.config = config
+        self.bans = bans or Bans()
+        self.port = 0
+        self.metrics_port = 0
+        self.metrics = Metrics(process=True)
+        self._clock = clock or SystemClock()
+        self._ids = ids or SystemIds()
+        self._store: Store | None = None
+        self._pump: Pump | None = None
+        self._server: Server | None = None
+        self._telemetry: TelemetryServer | None = None
+        self._links = Links()
+
+    @property
+    def address(self) -> str:
+        """Where it serves, as host:port."""
+        return f"{self.config.listen.rpartition(':')[0]}:{self.port}"
+
+    async def start(self) -> None:
+        """Open everything and serve; what was opened before an error is closed again."""
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def ended(self) -> None:
+        """Return when the core has stopped; raises what broke it."""
+        assert self._pump is not None, "not started"
+        await self._pump.ended()
+
+    async def stop(self) -> None:
+        """Stop serving, finish the running commit, close the store. Idempotent."""
+        stopping = error(Reason.SHUTTING_DOWN, "The replica is stopping.")
+        self._links.close_all(stopping)
+        if self._server is not None:
+            await self._server.stop(STOP_GRACE_S)
+        if self._telemetry is not None:
+            await self._telemetry.stop()
+        if self._pump is not None:
+            await self._pump.stop()
+        if self._store is not None:
+            await self._store.close()
+        self._server = self._telemetry = self._pump = self._store = None
+
+    async def _start(self) -> None:
+        config = self.config
+        self._store = await asyncio.to_thread(open_store, config.store_url)
+        keys = load_keys(config.state_dir / "keys", config.trust_domain, self._ids)
+        pump = self._pump = self._make_pump(self._store, keys)
+        await pump.start()
+        self._server = self._make_server()
+        add_services(self._server, self._needs(pump, keys))
+        self.port = self._server.listen(config.listen)
+        await self._server.start()
+        self._telemetry = TelemetryServer(self.metrics.registry, lambda: pump.is_loaded)
+        self.metrics_port = await self._telemetry.start(config.metrics_port)
+        self.metrics.gauge(BUILD, version("intertie"), "federation").set(1)
+        _log.info("serving", address=self.address, metrics_port=self.metrics_port)
+
+    def _make_pump(self, store: Store, keys: Keys) -> Pump:
+        release = Release(self._links.send, keys.statements)
+        self._changes = Changes(store, lambda: pump.heads, decode_event)
+
+        def released(effects: Sequence[object], logged: Sequence[Logged]) -> None:
+            self._changes.committed(logged)
+            release(effects)
+
+        pump = Pump(
+            Drive(self._make_core, encode_body, unseen=UNSEEN),
+            store,
+            self._clock,
+            shards=range(SHARDS),
+            decoders={LIVE: decode_task, SPEC: decode_spec, REGION: decoder(RegionRecord)},
+            release=released,
+        )
+        return pump
+
+    def _make_core(self, loaded: Iterable[Loaded], now: Now) -> FederationCore:
+        assert self._pump is not None, "the pump makes its core"
+        return FederationCore(
+            loaded,
+            now,
+            rng=random.Random(self._ids.token_hex(16)),  # noqa: S311 - draws of regions, no secrets
+            timing=self.config.timing.as_values(),
+            price_version="unpriced",
+            max_open=self.config.limits.open_tasks_per_project,
+            replica=self.config.replica,
+            shard_epochs={head.shard: head.epoch for head in self._pump.heads.values()},
+        )
+
+    def _make_server(self) -> Server:
+        config, limits = self.config, self.config.limits
+        return Server(
+            IdentityDirectory(config.identity, config.trust_domain),
+            PeerCheck(config.trust_domain, self.bans),
+            clock=self._clock,
+            ids=self._ids,
+            metrics=self.metrics,
+            options=ServerOptions(
+                limits=Limits(limits.calls_per_second, limits.burst, limits.streams)
+            ),
+        )
+
+    def _needs(self, pump: Pump, keys: Keys) -> Needs:
+        relay = Relay(self._links.send)
+        return Needs(
+            pump=pump,
+            clock=self._clock,
+            ids=self._ids,
+            changes=self._changes,
+            links=self._links,
+            relay=relay,
+            answered=relay.answered,
+            blobs=BlobStore(self.config.blob_root),
+            tokens=Tokens(keys.tokens),
+            principal_of=lambda identity: keys.principal_of(str(identity)),
+            replica=self.config.replica,
+            software=version("intertie"),
+            generation=FIRST_EPOCH.generation,
+            trust_domain=self.config.trust_domain,
+        )
+
+
+def encode_body(value: object) -> bytes:
+    """The body of a row: grants are bytes already."""
+    return value if isinstance(value, bytes) else encode(value)

@@ -1,0 +1,112 @@
+"""Logs and outputs of tasks, relayed from their region chunk by chunk; never stored here.
+
+Must not read ahead of the client: one chunk is asked for when the one before was taken.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from federation.server.lists import outputs_of, run_of
+from federation.server.tasks import Tasks, not_found
+from intertie.api.federation.v1 import task_service_pb2 as pb
+from intertie.errors import invalid
+from intertie.model.link import Bytes, ReadBytes
+from intertie.model.names import TaskName
+from intertie.model.states import RunState
+from intertie.model.task import Run, StoredFile, Task
+
+CHUNK = 64 << 10
+FOLLOW_WAIT_MS = 5_000
+STREAMS = ("stdout", "stderr")
+
+
+class Relay(Protocol):
+    """Asks a region for bytes; the id of the question is the relay's to choose."""
+
+    async def read(self, region: str, question: ReadBytes) -> Bytes:
+        """The region's answer, or the error that it tells; REGION_OUT_OF_TOUCH without a link."""
+        ...
+
+
+class Files:
+    """Serves ReadTaskLogs and ReadTaskOutput."""
+
+    def __init__(self, tasks: Tasks, relay: Relay) -> None:
+        self._tasks = tasks
+        self._relay = relay
+
+    async def logs(self, request: pb.ReadTaskLogsRequest) -> AsyncIterator[pb.ReadTaskLogsResponse]:
+        """Stream one log of one run; with `follow`, until the run has ended."""
+        name = TaskName.parse(request.name)
+        stream = request.stream or STREAMS[0]
+        if stream not in STREAMS:
+            raise invalid("stream", f"{stream[:40]!r} is neither stdout nor stderr")
+        for field, value in (("offset", request.offset), ("tail_bytes", request.tail_bytes)):
+            if value < 0:
+                raise invalid(field, "must not be negative")
+        run = run_of(await self._tasks.get(name), request.run)
+        offset = -request.tail_bytes or request.offset
+        while True:
+            wait_ms = FOLLOW_WAIT_MS if request.follow else 0
+            asked = _question(name, run, offset, stream=stream, rank=request.rank, wait_ms=wait_ms)
+            answer = await self._relay.read(run.region, asked)
+            if answer.data:
+                yield pb.ReadTaskLogsResponse(data=answer.data, offset=answer.offset)
+            if answer.final or (not answer.data and not request.follow):
+                return
+            offset = answer.next_offset
+            if not answer.data and await self._has_ended(name, run.n):
+                return
+
+    async def output(
+        self, request: pb.ReadTaskOutputRequest
+    ) -> AsyncIterator[pb.ReadTaskOutputResponse]:
+        """Stream one result."""
+        name = TaskName.parse(request.name)
+        task = await self._tasks.get(name)
+        file, run = _output(task, request.path)
+        if not 0 <= request.offset <= file.size:
+            raise invalid("offset", f"{request.offset} is not between 0 and {file.size}")
+        offset = request.offset
+        while offset < file.size:
+            asked = _question(name, run, offset, path=file.path)
+            answer = await self._relay.read(run.region, asked)
+            if answer.data:
+                yield pb.ReadTaskOutputResponse(data=answer.data, offset=answer.offset)
+            if answer.final or not answer.data:
+                return
+            offset = answer.next_offset
+
+    async def _has_ended(self, name: TaskName, n: int) -> bool:
+        run = run_of(await self._tasks.get(name), n)
+        return run.state is RunState.ENDED
+
+
+def _output(task: Task, path: str) -> tuple[StoredFile, Run]:
+    for file, run in outputs_of(task):
+        if file.path == path:
+            return file, run
+    raise not_found(f"output {path[:120]!r} of {task.name}")
+
+
+def _question(
+    name: TaskName,
+    run: Run,
+    offset: int,
+    *,
+    stream: str = "",
+    rank: int = 0,
+    path: str = "",
+    wait_ms: int = 0,
+) -> ReadBytes:
+    return ReadBytes(
+        id=0,
+        task=str(name),
+        run=run.n,
+        rank=rank,
+        stream=stream,
+        path=path,
+        offset=offset,
+        limit=CHUNK,
+        wait_ms=wait_ms,
+    )

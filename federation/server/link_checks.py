@@ -1,0 +1,120 @@
+"""What a region may say on its link: checked before the core hears it.
+
+The core asserts its invariants; a peer that breaks them is told so here and loses its link. Who the
+region is comes from its certificate alone.
+"""
+
+from intertie.errors import IntertieError, PeerError, Reason, error, invalid
+from intertie.metering.log.note import ED25519_NOTE, Key
+from intertie.model.jurisdiction import Jurisdiction
+from intertie.model.link import AssignAck, FromRegion, Offer, RegionHello, RunDigest, RunUpdate
+from intertie.model.names import TaskName
+from intertie.model.pool import Summary
+from intertie.model.states import RunState
+from intertie.model.token import Token
+from intertie.pki.identity import Identity
+
+PROTOCOL_MIN, PROTOCOL_MAX = 1, 1
+FEATURES = ("read_bytes", "digest")
+"""Optional features that this version speaks."""
+
+MAX_INCARNATION = 64
+
+
+def origin_of(trust_domain: str, region: str) -> str:
+    """The name of a region's metering log."""
+    return f"{trust_domain}/region/{region}/metering"
+
+
+def check_hello(
+    hello: RegionHello, peer: Identity, trust_domain: str, believed: tuple[str, ...]
+) -> int:
+    """Check a hello against the certificate and what is known; the protocol version to speak.
+
+    Args:
+        hello: as received.
+        peer: whose certificate it came under.
+        trust_domain: the federation's, for the name of the log.
+        believed: log keys known for the region; empty if it never attached.
+    """
+    if hello.region != peer.region:
+        raise error(
+            Reason.PERMISSION_DENIED,
+            f"{peer} may not attach as region {hello.region[:60]}.",
+            remedy="Set the region's id to the one in its certificate.",
+        )
+    if not 1 <= len(hello.incarnation) <= MAX_INCARNATION:
+        raise invalid("hello.incarnation", f"must have 1 to {MAX_INCARNATION} characters")
+    Jurisdiction.parse(hello.jurisdiction, "hello.jurisdiction")
+    _check_log_key(hello, origin_of(trust_domain, hello.region), believed)
+    return _version(hello)
+
+
+def _version(hello: RegionHello) -> int:
+    version = min(hello.protocol_max, PROTOCOL_MAX)
+    if version < max(hello.protocol_min, PROTOCOL_MIN):
+        raise error(
+            Reason.VERSION_UNSUPPORTED,
+            f"{hello.region} speaks protocol {hello.protocol_min} to {hello.protocol_max}, this "
+            f"replica {PROTOCOL_MIN} to {PROTOCOL_MAX}.",
+            remedy="Update the older side; neighbouring versions work together.",
+        )
+    return version
+
+
+def _check_log_key(hello: RegionHello, origin: str, believed: tuple[str, ...]) -> None:
+    if not hello.log_vkey or hello.log_vkey in believed:
+        return
+    key = Key.parse(hello.log_vkey)
+    if key.name != origin or key.kind != ED25519_NOTE:
+        raise invalid("hello.log_vkey", f"must be an Ed25519 note key named {origin}")
+    if believed:
+        raise error(
+            Reason.PERMISSION_DENIED,
+            f"{hello.region} comes with another log key than it had ({key.fingerprint}).",
+            remedy="Restore the region's log key; a log that starts anew under a name is a fork.",
+            metadata={"region": hello.region},
+        )
+
+
+def check_message(message: FromRegion, region: str) -> None:
+    """Refuse what a region that follows the protocol never says."""
+    match message:
+        case RunUpdate():
+            _check_update(message)
+        case AssignAck():
+            TaskName.parse(message.task, "assign_ack.task")
+        case RunDigest():
+            for entry in message.entries:
+                TaskName.parse(entry.task, "run_digest.entries.task")
+                _check_token(entry.token)
+        case Summary():
+            if message.region != region:
+                raise _broken(f"summary.region: {message.region[:60]} is not {region}")
+            if not 0.0 <= message.health <= 1.0:
+                raise _broken(f"summary.health: {message.health} is not between 0 and 1")
+        case Offer():
+            if message.units < 0 or message.units_now < 0:
+                raise _broken("offer: units must not be negative")
+        case RegionHello():
+            raise _broken("a second hello")
+        case _:
+            pass
+
+
+def _check_update(update: RunUpdate) -> None:
+    TaskName.parse(update.task, "run_update.task")
+    _check_token(update.token)
+    if update.state is RunState.ASSIGNED:
+        raise _broken("run_update.state: ASSIGNED is the federation's word")
+    if (update.state is RunState.ENDED) != (update.outcome is not None):
+        raise _broken("run_update.outcome: goes with ENDED, and with nothing else")
+
+
+def _check_token(token: Token) -> None:
+    if token.epoch.generation < 1 or token.epoch.n < 1 or token.sub < 0:
+        raise _broken(f"token: {token} was never given")
+
+
+def _broken(what: str) -> IntertieError:
+    return PeerError(Reason.INVALID_FIELD, what, remedy="Update the region's software.")

@@ -1,0 +1,87 @@
+"""RegionService: the regions as this replica knows and sees them. Reads only."""
+
+from federation.domain.core import REGION
+from federation.domain.region_record import RegionRecord
+from federation.server.lists import page_size
+from federation.server.tasks import Tasks
+from federation.server.tokens import Tokens
+from intertie.api.federation.v1 import region_service_pb2 as pb
+from intertie.api.federation.v1 import region_service_pb2_grpc as pb_grpc
+from intertie.errors import IntertieError, Reason, error, invalid
+from intertie.model import names
+from intertie.model.states import Reachability
+from intertie.ports import Clock
+from intertie.store.pump import Pump
+from intertie.transport.call import Context
+from intertie.wire.pool import summary_to_pb
+from intertie.wire.scalars import fill_timestamp
+
+# ruff: noqa: N802, ARG002 - methods are named by the protocol, and gRPC passes a context to each
+
+_MS = 1_000_000
+
+
+class RegionServicer(pb_grpc.RegionServiceServicer):
+    """See the protocol for what each method does."""
+
+    def __init__(self, pump: Pump, tasks: Tasks, tokens: Tokens, clock: Clock) -> None:
+        self._pump = pump
+        self._tasks = tasks
+        self._tokens = tokens
+        self._clock = clock
+
+    async def GetRegion(self, request: pb.GetRegionRequest, context: Context) -> pb.Region:
+        collection, _, id_ = request.name.partition("/")
+        if collection != "regions" or not names.REGION.fullmatch(id_):
+            raise invalid("name", f"{request.name[:120]!r} is not regions/ID")
+        record = self._pump.drive.view.get(REGION, id_)
+        if not isinstance(record, RegionRecord):
+            raise _not_found(request.name)
+        return self._shown(record)
+
+    async def ListRegions(
+        self, request: pb.ListRegionsRequest, context: Context
+    ) -> pb.ListRegionsResponse:
+        size = page_size(request.page_size, 100)
+        after = ""
+        if request.page_token:
+            after = self._tokens.open("regions", (), request.page_token, "page_token").decode()
+        known = sorted(
+            (r for r in self._pump.drive.view.values(REGION) if isinstance(r, RegionRecord)),
+            key=lambda record: record.id,
+        )
+        left = [record for record in known if record.id > after]
+        more = left[size - 1].id if len(left) > size else ""
+        return pb.ListRegionsResponse(
+            regions=[self._shown(record) for record in left[:size]],
+            next_page_token=self._tokens.seal("regions", (), more.encode()) if more else "",
+        )
+
+    def _shown(self, record: RegionRecord) -> pb.Region:
+        core, now = self._tasks.core, self._clock.now()
+        member = core.fleet.members.get(record.id)
+        reachability = member.reachability if member is not None else Reachability.UNKNOWN
+        seen_ms = record.seen_ms
+        message = pb.Region(
+            name=f"regions/{record.id}",
+            state=f"REGION_STATE_{record.state.name}",
+            reachability=f"REACHABILITY_{reachability.name}",
+            jurisdiction=record.jurisdiction,
+            software=record.software,
+            assigned_runs=len(core.at_region.get(record.id, ())),
+        )
+        if member is not None:
+            seen_ms = now.utc_ms - (now.boot_ns - member.heard_ns) // _MS
+            if member.summary is not None:
+                message.summary.CopyFrom(summary_to_pb(member.summary))
+        fill_timestamp(seen_ms, message.seen_time)
+        return message
+
+
+def _not_found(name: str) -> IntertieError:
+    return error(
+        Reason.NOT_FOUND,
+        f"There is no {name}.",
+        remedy="List what there is (intertie region list).",
+        metadata={"resource": name},
+    )

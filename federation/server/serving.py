@@ -1,0 +1,85 @@
+"""Builds the services of a replica over what they need, and puts them on a gRPC server."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from federation.server.changes import Changes
+from federation.server.files import Files, Relay
+from federation.server.link_service import LinkServicer
+from federation.server.links import Links
+from federation.server.lists import Lists
+from federation.server.region_service import RegionServicer
+from federation.server.submit import Submissions
+from federation.server.task_service import TaskServicer
+from federation.server.tasks import Tasks
+from federation.server.tokens import Tokens
+from federation.server.watch import Watches
+from intertie.api.federation.v1.blob_service_pb2_grpc import add_BlobServiceServicer_to_server
+from intertie.api.federation.v1.link_service_pb2_grpc import add_LinkServiceServicer_to_server
+from intertie.api.federation.v1.region_service_pb2_grpc import add_RegionServiceServicer_to_server
+from intertie.api.federation.v1.task_service_pb2_grpc import add_TaskServiceServicer_to_server
+from intertie.model.link import Bytes
+from intertie.pki.identity import Identity
+from intertie.ports import Clock, IdSource
+from intertie.store.blobs import BlobStore
+from intertie.store.pump import Pump
+from intertie.transport.blobs import BlobServicer
+from intertie.transport.server import Server
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What the services stand on.
+
+    `answered` takes what regions answer to reads; `principal_of` gives opaque ids of callers.
+    """
+
+    pump: Pump
+    clock: Clock
+    ids: IdSource
+    changes: Changes
+    links: Links
+    relay: Relay
+    answered: Callable[[str, Bytes], None]
+    blobs: BlobStore
+    tokens: Tokens
+    principal_of: Callable[[Identity], str]
+    replica: str
+    software: str
+    generation: int
+    trust_domain: str
+
+
+def add_services(server: Server, needs: Needs) -> None:
+    """Add every service of the federation to a server that has not started yet."""
+    tasks = Tasks(needs.pump, needs.clock)
+    add_TaskServiceServicer_to_server(_tasks(needs, tasks), server)
+    add_RegionServiceServicer_to_server(
+        RegionServicer(needs.pump, tasks, needs.tokens, needs.clock), server
+    )
+    add_BlobServiceServicer_to_server(BlobServicer(needs.blobs), server)
+    add_LinkServiceServicer_to_server(
+        LinkServicer(
+            needs.pump,
+            needs.links,
+            needs.answered,
+            replica=needs.replica,
+            software=needs.software,
+            generation=needs.generation,
+            trust_domain=needs.trust_domain,
+        ),
+        server,
+    )
+
+
+def _tasks(needs: Needs, tasks: Tasks) -> TaskServicer:
+    return TaskServicer(
+        needs.pump,
+        needs.clock,
+        tasks=tasks,
+        submissions=Submissions(needs.pump, tasks, needs.clock, needs.ids),
+        lists=Lists(tasks, needs.pump.store, needs.tokens),
+        watches=Watches(needs.changes, tasks, needs.tokens, needs.clock),
+        files=Files(tasks, needs.relay),
+        principal_of=needs.principal_of,
+    )
