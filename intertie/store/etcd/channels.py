@@ -80,8 +80,11 @@ class CallEndedError(Exception):
 
 
 @contextlib.contextmanager
-def _foreign_cancellation() -> Iterator[None]:
-    """Tell a closed channel from a cancelled task: grpc.aio raises CancelledError for both."""
+def _ended_calls_told() -> Iterator[None]:
+    """Raise CallEndedError for the several ways in which grpc.aio says that a call is over.
+
+    A closed channel and a cancelled task both raise CancelledError: the task knows which it was.
+    """
     try:
         yield
     except asyncio.CancelledError as cancelled:
@@ -91,6 +94,8 @@ def _foreign_cancellation() -> Iterator[None]:
         raise CallEndedError("the channel was closed") from cancelled
     except asyncio.InvalidStateError as ended:  # a write to a call that is over
         raise CallEndedError("the stream is over") from ended
+    except grpc.aio.UsageError as closed:
+        raise CallEndedError("the channel is closed") from closed
 
 
 class Stream(Generic[Req, Resp]):
@@ -106,12 +111,12 @@ class Stream(Generic[Req, Resp]):
 
     async def send(self, message: Req) -> None:
         """Write one message."""
-        with _foreign_cancellation():
+        with _ended_calls_told():
             await self._call.write(message)
 
     async def receive(self) -> Resp:
         """Read one message."""
-        with _foreign_cancellation():
+        with _ended_calls_told():
             message = await self._call.read()
         if not isinstance(message, Message):  # grpc.aio.EOF, which the type stubs do not name
             raise CallEndedError("the server ended the stream")
@@ -152,7 +157,7 @@ class Member:
             request_serializer=method.request.SerializeToString,
             response_deserializer=method.response.FromString,
         )
-        with _foreign_cancellation():
+        with _ended_calls_told():
             return await invoke(request, timeout=timeout_s, metadata=REQUIRE_LEADER)
 
     def stream(
@@ -164,7 +169,8 @@ class Member:
             request_serializer=method.request.SerializeToString,
             response_deserializer=method.response.FromString,
         )
-        call = invoke(timeout=timeout_s, metadata=REQUIRE_LEADER)
+        with _ended_calls_told():
+            call = invoke(timeout=timeout_s, metadata=REQUIRE_LEADER)
         stream: Stream[Req, Resp] = Stream(call, self._streams.discard)
         self._streams.add(stream)
         return stream
@@ -175,7 +181,7 @@ class Member:
             "/etcdserverpb.Maintenance/Status"
         )
         try:
-            with _foreign_cancellation():
+            with _ended_calls_told():
                 await invoke(b"", timeout=timeout_s)
         except grpc.aio.AioRpcError as fault:
             return fault.details() or fault.code().name

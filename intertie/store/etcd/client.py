@@ -59,7 +59,7 @@ class EtcdClient:
 
     async def get(self, key: str) -> Entry | None:
         """Read a key, linearizable."""
-        response = await self._range(pb.RangeRequest(key=key.encode()), f"read {key}")
+        response = await self._range(pb.RangeRequest(key=rpc.key_to_pb(key)), f"read {key}")
         return rpc.entry_from_pb(response.kvs[0]) if response.kvs else None
 
     async def list(self, prefix: str) -> Listing:

@@ -113,7 +113,7 @@ class Registration:
             RuntimeError: it was closed, or broke.
         """
         await self._settled.wait()
-        if self._rival is not None:
+        if self._standing is Standing.TAKEN and self._rival is not None:
             raise self._rival
         if self._standing is not Standing.HELD:
             raise RuntimeError(f"registration of {self.key}: {self._standing.value}")
@@ -164,7 +164,8 @@ class Registration:
             return await self._events.get()
         delay_s = (self._wake_ns - self._clock.now().boot_ns) / tenure.NANO
         try:
-            return await asyncio.wait_for(self._events.get(), max(0.0, delay_s))
+            async with asyncio.timeout(max(0.0, delay_s)):
+                return await self._events.get()
         except TimeoutError:
             self._wake_ns = None
             return tenure.Woken()

@@ -32,6 +32,16 @@ KEEP_ALIVE = Method(
 STATUS = Method("/etcdserverpb.Maintenance/Status", pb.StatusRequest, pb.StatusResponse)
 
 
+def key_to_pb(key: str) -> bytes:
+    """A key as etcd has it."""
+    return key.encode(errors="surrogateescape")
+
+
+def key_from_pb(key: bytes) -> str:
+    """A key as text. One that is no UTF-8 was not written by us; it must not break a watch."""
+    return key.decode(errors="surrogateescape")
+
+
 def prefix_range(prefix: str) -> tuple[bytes, bytes]:
     """First key and exclusive end of all keys that start with `prefix`; "" is every key."""
     if not prefix:
@@ -44,7 +54,7 @@ def prefix_range(prefix: str) -> tuple[bytes, bytes]:
 def entry_from_pb(kv: pb.KeyValue) -> Entry:
     """A key as it stands."""
     return Entry(
-        key=kv.key.decode(),
+        key=key_from_pb(kv.key),
         value=kv.value,
         create_revision=kv.create_revision,
         mod_revision=kv.mod_revision,
@@ -56,7 +66,7 @@ def change_from_pb(event: pb.Event) -> Put | Delete:
     """A change of a key."""
     if event.type == pb.Event.EVENT_TYPE_PUT:
         return Put(entry_from_pb(event.kv))
-    return Delete(event.kv.key.decode(), event.kv.mod_revision)
+    return Delete(key_from_pb(event.kv.key), event.kv.mod_revision)
 
 
 def txn_to_pb(guards: Sequence[Guard], operations: Iterable[Write | Remove]) -> pb.TxnRequest:
@@ -65,7 +75,7 @@ def txn_to_pb(guards: Sequence[Guard], operations: Iterable[Write | Remove]) -> 
         compare=[_guard_to_pb(guard) for guard in guards],
         success=[_operation_to_pb(operation) for operation in operations],
         failure=[
-            pb.RequestOp(request_range=pb.RangeRequest(key=key.encode()))
+            pb.RequestOp(request_range=pb.RangeRequest(key=key_to_pb(key)))
             for key in dict.fromkeys(guard.key for guard in guards)
         ],
     )
@@ -81,7 +91,7 @@ def txn_result_from_pb(response: pb.TxnResponse) -> TxnResult:
 
 
 def _guard_to_pb(guard: Guard) -> pb.Compare:
-    key, equal = guard.key.encode(), pb.Compare.RESULT_EQUAL
+    key, equal = key_to_pb(guard.key), pb.Compare.RESULT_EQUAL
     match guard:
         case Absent():
             return pb.Compare(
@@ -103,7 +113,7 @@ def _guard_to_pb(guard: Guard) -> pb.Compare:
 
 
 def _operation_to_pb(operation: Write | Remove) -> pb.RequestOp:
-    key = operation.key.encode()
+    key = key_to_pb(operation.key)
     match operation:
         case Write():
             put = pb.PutRequest(key=key, value=operation.value, lease=operation.lease)

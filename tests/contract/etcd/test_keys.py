@@ -154,3 +154,25 @@ async def test_a_lease_that_is_not_renewed_ends_with_its_keys(
 async def test_a_renewal_answers_with_the_time_to_live(membership: Membership) -> None:
     lease = await membership.grant(30)
     assert await membership.renew(lease.lease, timeout_s=2) == lease
+
+
+async def test_compacting_twice_to_one_revision_is_no_fault(
+    membership: Membership, root: str
+) -> None:
+    await membership.txn((), (Write(root + "a", b"1"),))
+    revision = (await membership.txn((), (Write(root + "a", b"2"),))).revision
+    await membership.compact(revision)
+    await membership.compact(revision)
+    entry = await membership.get(root + "a")
+    assert entry is not None
+    assert entry.value == b"2"
+
+
+async def test_a_key_that_is_no_text_can_be_seen_and_removed(
+    membership: Membership, root: str
+) -> None:
+    strange = root + "\udcff\udc80"
+    await membership.txn((), (Write(strange, b"1"),))
+    assert [entry.key for entry in (await membership.list(root)).entries] == [strange]
+    await membership.txn((), (Remove(strange),))
+    assert await membership.get(strange) is None

@@ -9,7 +9,7 @@ from intertie.clock import SystemClock
 from intertie.errors import Reason
 from intertie.store.etcd.claims import claim
 from intertie.store.etcd.client import EtcdClient
-from intertie.store.etcd.faults import EtcdUnavailableError, OutcomeUnknownError
+from intertie.store.etcd.faults import EtcdRefusedError, EtcdUnavailableError, OutcomeUnknownError
 from intertie.store.etcd.port import Absent, Write
 from intertie.testing.cut_proxy import CutProxy
 from intertie.testing.etcd import EtcdServers, free_ports
@@ -104,3 +104,25 @@ async def test_reads_and_vouched_writes_wait_out_a_short_freeze(
         return not any(status.fault for status in await client.status())
 
     await eventually(healthy, 5)
+
+
+async def test_a_write_that_etcd_refuses_is_told_and_not_repeated(
+    lone_etcd: EtcdServers, connect: Connect, root: str
+) -> None:
+    client = connect(*lone_etcd.endpoints)
+    with pytest.raises(EtcdRefusedError, match="too large"):
+        await client.txn((), (Write(root + "a", bytes(2_000_000)),), repeatable=True)
+    assert await client.get(root + "a") is None
+
+
+async def test_after_closing_an_operation_fails_at_once(
+    lone_etcd: EtcdServers, connect: Connect, root: str
+) -> None:
+    client = connect(*lone_etcd.endpoints)
+    await client.get(root + "a")
+    await client.close()
+    clock = SystemClock()
+    start_ns = clock.now().boot_ns
+    with pytest.raises(EtcdUnavailableError):
+        await client.get(root + "a")
+    assert clock.now().boot_ns - start_ns < 500_000_000
