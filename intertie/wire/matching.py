@@ -85,6 +85,8 @@ _ALIASES: Mapping[str, str] = {
     "since_ms": "since_time",
     "next_ms": "next_time",
     "at_ms": "event_time",
+    "seen_ms": "seen_time",
+    "queued_ms": "queue_time",
 }
 """Names in messages where they differ: units are spoken out there, instants end in `_time`."""
 

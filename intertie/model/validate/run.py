@@ -37,8 +37,9 @@ def check_run(spec: TaskSpec, found: Violations, *, packed: bool) -> None:
         found.too_large("outputs", f"{len(spec.outputs)}; the limit is {limits.MAX_OUTPUTS}")
         return
     for i, output in enumerate(spec.outputs):
-        if output.path or not output.uri:
-            _path(f"outputs[{i}].path", output.path, found)
+        fault = relative_path_fault(output.path)
+        if fault and (output.path or not output.uri):
+            found.add(f"outputs[{i}].path", fault)
     for i, why in clashes(output.path for output in spec.outputs if output.path):
         found.contradiction(f"outputs[{i}].path", why.replace("which is a file", "also an output"))
 
@@ -83,19 +84,21 @@ def _command(field: str, command: Sequence[str], run: RunSpec, found: Violations
 def _env(run: RunSpec, found: Violations) -> None:
     total = 0
     for name, value in run.env.items():
-        field = f"run.env.{name[:80]}"
         if not _ENV_NAME.fullmatch(name):
             found.add("run.env", f"{name[:80]!r} is no name of a variable")
         elif name.startswith(RESERVED_ENV):
-            found.add(field, f"names that begin with {RESERVED_ENV} are set by the agent")
+            found.add(
+                f"run.env.{name[:80]}", f"names that begin with {RESERVED_ENV} are set by the agent"
+            )
         elif fault := text_fault(value):
-            found.add(field, fault)
+            found.add(f"run.env.{name[:80]}", fault)
         else:
             size = len(name) + len(value.encode()) + 2
             total += size
             if size > limits.MAX_ENV_VARIABLE_BYTES:
                 found.too_large(
-                    field, f"takes {size} bytes; the limit is {limits.MAX_ENV_VARIABLE_BYTES}"
+                    f"run.env.{name[:80]}",
+                    f"takes {size} bytes; the limit is {limits.MAX_ENV_VARIABLE_BYTES}",
                 )
     if total > limits.MAX_ENV_BYTES:
         found.too_large(
@@ -114,7 +117,8 @@ def _files(files: Sequence[FileRef], found: Violations, *, packed: bool) -> None
         )
         return
     for i, ref in enumerate(files):
-        _path(f"run.files[{i}].path", ref.path, found)
+        if fault := relative_path_fault(ref.path):
+            found.add(f"run.files[{i}].path", fault)
         if (packed or ref.sha256) and not _SHA256.fullmatch(ref.sha256):
             found.add(f"run.files[{i}].sha256", "is not 64 lower-case hexadecimal digits")
         if not 0 <= ref.size <= limits.MAX_FILES_BYTES:
@@ -123,8 +127,3 @@ def _files(files: Sequence[FileRef], found: Violations, *, packed: bool) -> None
             found.add(f"run.files[{i}].mode", f"{ref.mode:#o} is not between 0o1 and 0o777")
     for i, why in clashes(ref.path for ref in files):
         found.contradiction(f"run.files[{i}].path", why)
-
-
-def _path(field: str, path: str, found: Violations) -> None:
-    if fault := relative_path_fault(path):
-        found.add(field, fault)
