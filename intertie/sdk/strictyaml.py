@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from intertie.errors import IntertieError, Reason, error
+from intertie.errors import IntertieError, Reason, error, invalid
 
 MAX_BYTES = 1 << 20
 MAX_NODES = 100_000
@@ -67,20 +67,20 @@ def parse(data: bytes, source: str) -> Node:
         loader.dispose()
 
 
-def plain(value: object, line: int = 0) -> Node:
-    """Python data, as a caller or a JSON file gives it, as nodes; line 0 means no line."""
+def plain(value: object, path: str = "spec") -> Node:
+    """Python data, as a caller or a JSON file gives it, as nodes without lines (0)."""
     match value:
         case dict():
-            return Node({str(key): plain(inner) for key, inner in value.items()}, line)
+            inner = {str(key): plain(item, f"{path}.{key}") for key, item in value.items()}
+            return Node(inner, 0)
         case list() | tuple():
-            return Node([plain(inner) for inner in value], line)
+            return Node([plain(item, f"{path}[{i}]") for i, item in enumerate(value)], 0)
         case float():
-            return Node(
-                Decimal(repr(value)) if _DECIMAL.fullmatch(repr(value)) else repr(value), line
-            )
+            text = repr(value)
+            return Node(Decimal(text) if _DECIMAL.fullmatch(text) else text, 0)
         case str() | int() | Decimal() | None:
-            return Node(value, line)
-    return Node(repr(value), line)
+            return Node(value, 0)
+    raise invalid(path, f"is a {type(value).__name__}, not plain data")
 
 
 def _fault(source: str, line: int, text: str) -> IntertieError:

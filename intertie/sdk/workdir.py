@@ -51,7 +51,7 @@ def pack_workdir(directory: Path, ignore: Sequence[str] = ()) -> list[tuple[File
             raise _too_large(f"has more than {MAX_FILES} files")
         if total > MAX_FILES_BYTES:
             raise _too_large(f"has more than {MAX_FILES_BYTES >> 30} GiB")
-    return [(_ref(path, file), file) for path, file in sorted(found)]
+    return [(file_ref(path, file), file) for path, file in sorted(found)]
 
 
 def _patterns(root: Path) -> list[str]:
@@ -105,7 +105,8 @@ def _check_kind(entry: Path, path: str) -> None:
         raise _refused(path, f"is a {_KINDS.get(stat.S_IFMT(mode), 'device')}, not a file")
 
 
-def _ref(path: str, file: Path) -> FileRef:
+def file_ref(path: str, file: Path) -> FileRef:
+    """The digest and size of one file; a file that its owner may run stays one."""
     hasher = hashlib.sha256()
     size = 0
     try:
