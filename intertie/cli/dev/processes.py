@@ -132,7 +132,9 @@ def _is_gone(process: Process) -> bool:
 
 
 def _is_healthy(process: Process) -> bool:
-    """Whether `host:port/path` answers 200."""
+    """Whether `host:port/path` answers 200; a process that serves nothing need only live."""
+    if not process.health:
+        return True
     address, _, path = process.health.partition("/")
     connection = http.client.HTTPConnection(address, timeout=1)
     with contextlib.closing(connection):

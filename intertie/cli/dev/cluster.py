@@ -1,0 +1,168 @@
+"""A whole federation on this machine: etcd, one replica, one region, agents, each a real process.
+
+Used by `intertie dev`, by `intertie demo` and by benchmarks. Every step may be repeated: what is
+there stays, what runs goes on.
+"""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from intertie.cli.dev import configs, identities
+from intertie.cli.dev.layout import PROJECT, REGION, TRUST_DOMAIN, Description, Layout, describe
+from intertie.cli.dev.processes import Process, Processes, interpreter
+from intertie.clock import SystemClock
+from intertie.errors import Reason, error
+from intertie.sdk.contexts import Context, write_contexts
+
+ORDER = ("etcd", "renewal", "federation", "region")
+"""Start in this order, the agents last; stop in the other."""
+
+PRICES = """{
+  "type": "intertie.prices/v1",
+  "version": "dev-1",
+  "currency": "EUR",
+  "minor_digits": 6,
+  "meters": ["accelerator.held_device_ms", "cpu.held_core_ms", "mem.held_mib_ms"],
+  "units": [1, 0, 0],
+  "nanos": [200000000, 40000000, 5000000]
+}
+"""
+"""EUR 1.20 a device-hour, 0.04 a core-hour, 0.005 a GiB-hour; six digits, for bills of seconds."""
+
+Tell = Callable[[str], None]
+
+
+class Cluster:
+    """See the module's text. `tell` hears what is being done, for progress."""
+
+    def __init__(self, root: Path, tell: Tell = lambda _: None) -> None:
+        self.layout = Layout.at(root)
+        self.processes = Processes(self.layout)
+        self._tell = tell
+
+    @property
+    def description(self) -> Description:
+        """What it consists of."""
+        return self.layout.load()
+
+    @property
+    def names(self) -> list[str]:
+        """Its processes in starting order."""
+        return [*ORDER, *self.description.agents]
+
+    def up(self, agents: int) -> None:
+        """Make what is missing and start what does not run."""
+        if shutil.which("etcd") is None:
+            raise error(
+                Reason.CONFIG_INVALID,
+                "etcd is not installed.",
+                remedy="Install it: apt-get install etcd-server",
+            )
+        self.layout.root.mkdir(mode=0o711, parents=True, exist_ok=True)
+        if not self.layout.description_file.exists():
+            self.layout.save(describe(agents))
+        self._tell("issuing identities")
+        identities.issue_all(self.layout, self.description, SystemClock())
+        self._write_prices()
+        for name in self.names:
+            self.start(name)
+        self.write_context()
+
+    def start(self, name: str) -> Process:
+        """Start one process and wait until it serves."""
+        self._tell(f"starting {name}")
+        if name not in {"etcd", "renewal"}:
+            configs.write(self.layout, name, self._config(name))
+        process = self.processes.start(name, self._argv(name), self._health(name), {})
+        self.processes.wait_healthy(process)
+        return process
+
+    def kill(self, name: str) -> None:
+        """End one process as a crash does; of an agent the keeper too, and so its tasks."""
+        self.processes.stop(name, kill=True)
+
+    def down(self) -> None:
+        """Stop everything in good order."""
+        for name in reversed(self.names):
+            self._tell(f"stopping {name}")
+            self.processes.stop(name)
+
+    def write_context(self) -> None:
+        """Write contexts for the people of the federation; `dev` is the project's user."""
+        description = self.description
+        endpoint = f"127.0.0.1:{description.federation.grpc}"
+        regional = f"127.0.0.1:{description.region.grpc}"
+
+        def context(person: str, project: str = "", region: str = "") -> Context:
+            return Context(
+                endpoint=endpoint,
+                trust_domain=TRUST_DOMAIN,
+                identity_dir=self.layout.identity(person),
+                project=project,
+                region=region,
+                region_endpoint=regional if region else "",
+            )
+
+        contexts = {
+            "dev": context("user", project=PROJECT),
+            "dev-admin": context("admin"),
+            "dev-billing": context("billing"),
+            "dev-operator": context("operator", region=REGION),
+        }
+        write_contexts(self.layout.context_file, contexts, current="dev")
+
+    def _argv(self, name: str) -> list[str]:
+        python = interpreter()
+        if name == "etcd":
+            return etcd_argv(self.layout, self.description)
+        if name == "renewal":
+            return [python, "-m", "intertie.cli.dev.renewal", str(self.layout.root)]
+        module = {"federation": "federation", "region": "regional"}.get(name, "edge_agent")
+        return [python, "-m", module, "--config", str(self.layout.config(name))]
+
+    def _health(self, name: str) -> str:
+        description = self.description
+        if name == "renewal":
+            return ""
+        if name == "etcd":
+            return f"127.0.0.1:{description.etcd[2]}/health"
+        ports = {"federation": description.federation, "region": description.region}
+        telemetry = (ports.get(name) or description.agents[name]).telemetry
+        return f"127.0.0.1:{telemetry}/healthz"
+
+    def _config(self, name: str) -> dict[str, configs.Table]:
+        if name == "federation":
+            return configs.federation(self.layout, self.description)
+        if name == "region":
+            return configs.region(self.layout, self.description)
+        return configs.agent(self.layout, self.description, name)
+
+    def _write_prices(self) -> None:
+        path = self.layout.root / "prices.json"
+        if not path.exists():
+            path.write_text(PRICES, encoding="utf-8")
+
+
+def etcd_argv(layout: Layout, description: Description) -> list[str]:
+    """Etcd with one member, TLS and client certificates, on loopback."""
+    client, peer, metrics = description.etcd
+    identity = layout.identity("etcd")
+    url, peer_url = f"https://127.0.0.1:{client}", f"http://127.0.0.1:{peer}"
+    flags = {
+        "name": "etcd",
+        "data-dir": str(layout.process("etcd") / "data"),
+        "listen-client-urls": url,
+        "advertise-client-urls": url,
+        "listen-peer-urls": peer_url,
+        "initial-advertise-peer-urls": peer_url,
+        "initial-cluster": f"etcd={peer_url}",
+        "listen-metrics-urls": f"http://127.0.0.1:{metrics}",
+        "cert-file": str(identity / "cert.pem"),
+        "key-file": str(identity / "key.pem"),
+        "trusted-ca-file": str(identity / "trust.pem"),
+        "client-cert-auth": "true",
+        "log-level": "warn",
+        "logger": "zap",
+    }
+    return ["etcd", *(f"--{flag}={value}" for flag, value in flags.items())]

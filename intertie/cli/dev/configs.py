@@ -1,0 +1,124 @@
+"""The configuration files of a development federation, from its description.
+
+Leases are short, so that what a person tries out (kill a node, watch the move) takes seconds. The
+values are written as a person would write them; each service checks its own file.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from intertie.cli.dev.identities import REPLICA
+from intertie.cli.dev.layout import JURISDICTION, REGION, TRUST_DOMAIN, Description, Layout
+from intertie.cli.dev.processes import interpreter
+
+Value = str | int | float | bool | list[str]
+Table = Mapping[str, Value]
+
+AGENT_CPU = "2"
+AGENT_MEMORY = "2GiB"
+AGENT_DISK = "4GiB"
+FIRST_UID = 61_000
+UIDS_PER_AGENT = 500
+
+
+def federation(layout: Layout, description: Description) -> dict[str, Table]:
+    """Of the one replica."""
+    return {
+        "": {
+            "state_dir": str(layout.process("federation")),
+            "replica": REPLICA,
+            "trust_domain": TRUST_DOMAIN,
+            "listen": f"127.0.0.1:{description.federation.grpc}",
+            "metrics_port": description.federation.telemetry,
+            "identity_dir": str(layout.identity("federation")),
+            "prices_file": str(layout.root / "prices.json"),
+        },
+        "timing": {
+            "beat": "1s",
+            "lease": "20s",
+            "unknown_after": "3s",
+            "summary_max_age": "10s",
+        },
+        "etcd": _etcd(layout, description),
+    }
+
+
+def region(layout: Layout, description: Description) -> dict[str, Table]:
+    """Of the one region; the federation must have made its keys."""
+    keys = layout.process("federation") / "keys"
+    return {
+        "": {
+            "region": REGION,
+            "jurisdiction": JURISDICTION,
+            "trust_domain": TRUST_DOMAIN,
+            "state_dir": str(layout.process("region")),
+            "identity_dir": str(layout.identity("region")),
+            "listen": f"127.0.0.1:{description.region.grpc}",
+            "metrics_port": description.region.telemetry,
+        },
+        "federation": {
+            "endpoints": [f"127.0.0.1:{description.federation.grpc}"],
+            "grant_keys": [_line(keys / "grant.pub")],
+            "witnesses": [_line(keys / "witness.vkey")],
+        },
+        "timing": {
+            "agent_lease": "6s",
+            "beat": "1s",
+            "kill": "2s",
+            "notice": "2s",
+            "unknown_after": "3s",
+            "summary": "1s",
+        },
+        "log": {"heartbeat": "10s"},
+        "etcd": _etcd(layout, description),
+    }
+
+
+def agent(layout: Layout, description: Description, name: str) -> dict[str, Table]:
+    """Of one agent. Each has its share of this machine and its own range of user ids."""
+    number = list(description.agents).index(name)
+    return {
+        "": {
+            "node": name,
+            "region": REGION,
+            "trust_domain": TRUST_DOMAIN,
+            "site": JURISDICTION,
+            "scheduler": f"127.0.0.1:{description.region.grpc}",
+            "state_dir": str(layout.process(name)),
+            "identity_dir": str(layout.identity(name)),
+            "metrics_port": description.agents[name].telemetry,
+            "task_path": str(Path(interpreter()).parent),
+            "uid_base": FIRST_UID + number * UIDS_PER_AGENT,
+            "uid_count": UIDS_PER_AGENT,
+        },
+        "capacity": {"cpu": AGENT_CPU, "memory": AGENT_MEMORY, "disk": AGENT_DISK},
+        "timing": {"kill": "2s"},
+    }
+
+
+def write(layout: Layout, name: str, tables: Mapping[str, Table]) -> None:
+    """Write the file of a process."""
+    lines = []
+    for table, values in tables.items():
+        if table:
+            lines.append(f"\n[{table}]")
+        # JSON's strings, numbers, booleans and arrays of strings are TOML's too.
+        lines.extend(f"{key} = {json.dumps(value)}" for key, value in values.items())
+    path = layout.config(name)
+    path.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _etcd(layout: Layout, description: Description) -> Table:
+    identity = layout.identity("etcd-client")
+    return {
+        "endpoints": [f"127.0.0.1:{description.etcd[0]}"],
+        "ca": str(identity / "trust.pem"),
+        "cert": str(identity / "cert.pem"),
+        "key": str(identity / "key.pem"),
+    }
+
+
+def _line(path: Path) -> str:
+    return path.read_text(encoding="ascii").strip()
