@@ -133,6 +133,11 @@ def test_all_violations_are_told_at_once() -> None:
         (needing(architecture=("",)), "resources.architecture[0]", "no name"),
         (needing(accelerators=Accelerators(count=-1)), "resources.accelerators.count", "-1"),
         (needing(accelerators=Accelerators(count=9999)), "resources.accelerators.count", "9999"),
+        (
+            needing(accelerators=Accelerators(count=1, memory=-1)),
+            "resources.accelerators.memory",
+            "-1 bytes",
+        ),
         (running(command=()), "run", "needs one of command"),
         (running(command=("",)), "run.command[0]", "empty"),
         (running(command=("a", "b\0")), "run.command[1]", "NUL"),

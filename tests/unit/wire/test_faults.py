@@ -1,5 +1,7 @@
 """What a mapper refuses, and how it names the field."""
 
+from dataclasses import dataclass
+
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
@@ -164,3 +166,28 @@ def test_the_path_of_a_fault_begins_where_the_caller_says() -> None:
 def test_a_pair_whose_declarations_differ_is_never_built() -> None:
     with pytest.raises(AssertionError, match="is paired with"):
         mapper(TaskSpec, task_pb2.Task)
+
+
+def test_a_pair_with_a_field_on_one_side_only_is_never_built() -> None:
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Weight:
+        name: str
+        value: float
+        unit: str = ""
+
+    with pytest.raises(AssertionError, match="has none of"):
+        mapper(Weight, task_pb2.Weight)
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Check:
+        name: str
+
+    with pytest.raises(AssertionError, match="'have', 'holds', 'need'"):
+        mapper(Check, task_pb2.Check)
+
+
+@pytest.mark.parametrize("ms", [-1, 10**18])
+def test_a_duration_that_no_message_can_hold_is_refused_on_the_way_out(ms: int) -> None:
+    with pytest.raises(CallerError) as caught:
+        spec_to_pb(TaskSpec(run=RunSpec(timeout=ms)))
+    assert caught.value.fields[0].field == "run.timeout"
