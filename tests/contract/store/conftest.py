@@ -8,6 +8,7 @@ from typing import Protocol
 import pytest
 
 from intertie.ports import Store
+from intertie.store.journal import JournalStore
 from intertie.store.memory import MemoryStore
 from intertie.store.open import open_store
 from intertie.testing.faulty_store import FaultyStore
@@ -35,6 +36,14 @@ class _Sqlite:
         return open_store(self._url)
 
 
+class _Journal:
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory / "state"
+
+    def open(self) -> Store:
+        return JournalStore(self._directory)
+
+
 class _Faulty(_Memory):
     """The fake without faults must be the real thing."""
 
@@ -44,6 +53,7 @@ class _Faulty(_Memory):
 
 _BACKENDS: dict[str, Callable[[Path], Backend]] = {
     "faulty": _Faulty,
+    "journal": _Journal,
     "memory": _Memory,
     "sqlite": _Sqlite,
 }

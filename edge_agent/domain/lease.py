@@ -1,0 +1,59 @@
+"""The node's lease, as its holder counts it (safety.md).
+
+    stop_at = t_SEND(beat) + lease - T_kill - delta
+
+counted on the boot clock from when the answered beat was *sent*: the region counts from when it
+heard it, which is later. A start that carries a lease counts from the last answered beat as well,
+since the region counts from the last one that it heard. Without an answered beat there is no lease.
+"""
+
+MAX_UNANSWERED = 64
+MS = 1_000_000
+
+
+class Lease:
+    """Until when `move` runs may go on; 0 = no lease."""
+
+    def __init__(self, *, kill_ms: int, delta_ms: int) -> None:
+        self._reserve_ms = kill_ms + delta_ms
+        self._sent: dict[int, int] = {}
+        self._answered_ns = 0
+        self.stop_at_ns = 0
+
+    def sent(self, seq: int, sent_ns: int) -> None:
+        """A beat leaves."""
+        self._sent[seq] = sent_ns
+        while len(self._sent) > MAX_UNANSWERED:
+            del self._sent[min(self._sent)]
+
+    def granted(self, seq: int, lease_ms: int) -> bool:
+        """The answer to a beat; True if the lease is longer than before."""
+        sent_ns = self._sent.pop(seq, None)
+        if sent_ns is None:
+            return False
+        for old in [other for other in self._sent if other < seq]:
+            del self._sent[old]
+        assert sent_ns >= self._answered_ns, "beats are answered in the order they were sent"
+        self._answered_ns = sent_ns
+        return self._reach(lease_ms)
+
+    def started_with(self, lease_ms: int) -> bool:
+        """A start that carries a lease; True if the lease is longer than before."""
+        return bool(self._answered_ns) and self._reach(lease_ms)
+
+    def link_broke(self) -> None:
+        """Beats that were not answered never will be; what was granted stands."""
+        self._sent.clear()
+
+    def holds(self, now_ns: int) -> bool:
+        """Whether a `move` run may start."""
+        return now_ns < self.stop_at_ns
+
+    def _reach(self, lease_ms: int) -> bool:
+        if lease_ms <= 0:
+            return False
+        stop_at_ns = self._answered_ns + (lease_ms - self._reserve_ms) * MS
+        if stop_at_ns <= self.stop_at_ns:
+            return False
+        self.stop_at_ns = stop_at_ns
+        return True
