@@ -23,7 +23,10 @@ class Document:
     arguments: tuple[str, ...] = ()
 
 
-GENERATED = (Document("docs/metrics.md", "intertie.telemetry"),)
+GENERATED = (
+    Document("docs/metrics.md", "intertie.telemetry"),
+    Document("docs/states.md", "tools.states_page"),
+)
 
 
 def main(arguments: Sequence[str]) -> int:
