@@ -1,4 +1,4 @@
-"""Submitting over a real server: durable before the answer, once per request_id, refused by name."""
+"""Submitting over a real server: durable before the answer, once per id, refused by name."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
