@@ -7,7 +7,6 @@ its own.
 import asyncio
 import random
 from collections.abc import Iterable, Sequence
-from importlib.metadata import version
 
 from federation.adapters.keys import Keys, load_keys
 from federation.adapters.relay import Relay
@@ -20,7 +19,6 @@ from federation.server.links import Links
 from federation.server.lists import decode_event
 from federation.server.serving import Needs, add_services
 from federation.server.tasks import decode_spec, decode_task
-from federation.server.tokens import Tokens
 from intertie.clock import SystemClock, SystemIds
 from intertie.drive.drive import Drive, Loaded, Logged
 from intertie.errors import Reason, error
@@ -40,6 +38,8 @@ from intertie.telemetry.metrics import BUILD
 from intertie.telemetry.registry import Metrics
 from intertie.transport.layers.bounds import Limits
 from intertie.transport.server import Server, ServerOptions
+from intertie.transport.tokens import Tokens
+from intertie.transport.versions import software
 
 STOP_GRACE_S = 2.0
 UNSEEN = frozenset({DONE, GRANT})
@@ -123,7 +123,7 @@ class Application:
         await self._server.start()
         self._telemetry = TelemetryServer(self.metrics.registry, lambda: pump.is_loaded)
         self.metrics_port = await self._telemetry.start(config.metrics_port)
-        self.metrics.gauge(BUILD, version("intertie"), "federation").set(1)
+        self.metrics.gauge(BUILD, software(), "federation").set(1)
         _log.info("serving", address=self.address, metrics_port=self.metrics_port)
 
     def _make_pump(self, store: Store, keys: Keys) -> Pump:
@@ -184,7 +184,6 @@ class Application:
             tokens=Tokens(keys.tokens),
             principal_of=lambda identity: keys.principal_of(str(identity)),
             replica=self.config.replica,
-            software=version("intertie"),
             generation=FIRST_EPOCH.generation,
             trust_domain=self.config.trust_domain,
         )

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 from federation.server.filters import Filter, parse_filter
 from federation.server.tasks import Tasks, not_found, parse_project
-from federation.server.tokens import Tokens
 from intertie.api.federation.v1 import task_service_pb2 as pb
 from intertie.errors import invalid
 from intertie.model.names import RunName, TaskName
 from intertie.model.task import Run, StoredFile, Task, TaskEvent
 from intertie.ports import Store
 from intertie.store.codec import decoder
+from intertie.transport.tokens import Tokens
 from intertie.wire.tasks import event_to_pb, run_to_pb, task_to_pb
 
 MAX_PAGE = 1_000

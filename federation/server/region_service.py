@@ -4,7 +4,6 @@ from federation.domain.core import REGION
 from federation.domain.region_record import RegionRecord
 from federation.server.lists import page_size
 from federation.server.tasks import Tasks
-from federation.server.tokens import Tokens
 from intertie.api.federation.v1 import region_service_pb2 as pb
 from intertie.api.federation.v1 import region_service_pb2_grpc as pb_grpc
 from intertie.errors import IntertieError, Reason, error, invalid
@@ -13,6 +12,7 @@ from intertie.model.states import Reachability
 from intertie.ports import Clock
 from intertie.store.pump import Pump
 from intertie.transport.call import Context
+from intertie.transport.tokens import Tokens
 from intertie.wire.pool import summary_to_pb
 from intertie.wire.scalars import fill_timestamp
 

@@ -12,7 +12,6 @@ from federation.server.region_service import RegionServicer
 from federation.server.submit import Submissions
 from federation.server.task_service import TaskServicer
 from federation.server.tasks import Tasks
-from federation.server.tokens import Tokens
 from federation.server.watch import Watches
 from intertie.api.federation.v1.blob_service_pb2_grpc import add_BlobServiceServicer_to_server
 from intertie.api.federation.v1.link_service_pb2_grpc import add_LinkServiceServicer_to_server
@@ -25,6 +24,7 @@ from intertie.store.blobs import BlobStore
 from intertie.store.pump import Pump
 from intertie.transport.blobs import BlobServicer
 from intertie.transport.server import Server
+from intertie.transport.tokens import Tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,6 @@ class Needs:
     tokens: Tokens
     principal_of: Callable[[Identity], str]
     replica: str
-    software: str
     generation: int
     trust_domain: str
 
@@ -64,7 +63,6 @@ def add_services(server: Server, needs: Needs) -> None:
             needs.links,
             needs.answered,
             replica=needs.replica,
-            software=needs.software,
             generation=needs.generation,
             trust_domain=needs.trust_domain,
         ),

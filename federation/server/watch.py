@@ -11,13 +11,13 @@ import msgspec
 
 from federation.server.changes import Changes
 from federation.server.tasks import Tasks, parse_project
-from federation.server.tokens import Tokens, invalid_token
 from intertie.api.federation.v1 import task_service_pb2 as pb
 from intertie.drive.drive import Logged
 from intertie.errors import IntertieError, Reason, error, invalid
 from intertie.model.names import TaskName
 from intertie.model.task import TaskEvent
 from intertie.ports import Clock
+from intertie.transport.tokens import Tokens, invalid_token
 from intertie.wire.tasks import event_to_pb, task_to_pb
 
 MAX_NAMED = 1_000

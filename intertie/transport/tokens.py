@@ -1,8 +1,8 @@
 """Opaque tokens of pages and watches: where to go on, bound to what was asked.
 
-A token is a payload under a MAC with a key that all replicas share. The MAC covers the purpose and
-the other arguments of the call, so a token works for the same question only (AIP-158). Must not
-hold anything that the caller may not know.
+A token is a payload under a MAC with a key that all servers of one kind share. The MAC covers the
+purpose and the other arguments of the call, so a token works for the same question only (AIP-158).
+Must not hold anything that the caller may not know.
 """
 
 import base64
@@ -21,7 +21,7 @@ class Tokens:
     """Seals and opens tokens.
 
     Args:
-        key: 32 secret bytes that all replicas share.
+        key: 32 secret bytes that all servers of one kind share.
     """
 
     def __init__(self, key: bytes) -> None:
