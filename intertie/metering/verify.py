@@ -33,6 +33,17 @@ class Freshness:
 
 
 @dataclass(frozen=True, slots=True)
+class Hidden:
+    """A leaf of another payer: its hash stands in the tree, its record is not to be seen."""
+
+    digest: bytes
+
+
+Leaf = bytes | Hidden
+"""A leaf as a reader has it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What a verification found. `cursor` is where to go on; it moves only if the root held."""
 
@@ -42,6 +53,7 @@ class Report:
     total: int
     records: int
     unchecked_corrections: int = 0
+    hidden: int = 0
 
     @property
     def ok(self) -> bool:
@@ -98,11 +110,11 @@ def root_pass(cursor: Cursor, leaves: Iterable[bytes], opened: Opened) -> Cursor
     wanted = opened.checkpoint.size - cursor.size
     assert wanted >= 0, "a checked head does not go back"
     extended = cursor.range.absorb(islice(leaves, wanted))
-    return _arrive(Cursor(cursor.origin, extended, opened.signed), opened)
+    return arrive(Cursor(cursor.origin, extended, opened.signed), opened)
 
 
 def verify_log(
-    leaves: Iterable[bytes],
+    leaves: Iterable[Leaf],
     signed: bytes,
     trust: Trust,
     *,
@@ -137,7 +149,7 @@ def verify_log(
     findings = auditor.finish()
     assert findings.total >= len(findings.listed), "what is listed is counted"
     try:
-        reached = _arrive(Cursor(cursor.origin, extended, signed), opened)
+        reached = arrive(Cursor(cursor.origin, extended, signed), opened)
     except MeteringError as fault:
         findings.listed.insert(0, Finding(fault.fault, None, fault.message))
         findings.total += 1
@@ -148,17 +160,27 @@ def verify_log(
         findings.total,
         auditor.records,
         auditor.unchecked_corrections,
+        auditor.hidden,
     )
 
 
-def _audited(auditor: Auditor, first: int, leaves: Iterable[bytes]) -> Iterator[bytes]:
+def _audited(auditor: Auditor, first: int, leaves: Iterable[Leaf]) -> Iterator[bytes]:
     feed = auditor.feed
     for seq, leaf in enumerate(leaves, start=first):
-        feed(seq, leaf)
-        yield leaf_hash(leaf)
+        if isinstance(leaf, bytes):
+            feed(seq, leaf)
+            yield leaf_hash(leaf)
+        else:
+            auditor.skip(seq, leaf.digest)
+            yield leaf.digest
 
 
-def _arrive(reached: Cursor, opened: Opened) -> Cursor:
+def arrive(reached: Cursor, opened: Opened) -> Cursor:
+    """Return the cursor of a reader that hashed all leaves of a checked head, if the root holds.
+
+    Raises:
+        MeteringError: seq_gap or root_mismatch.
+    """
     head = opened.checkpoint
     assert reached.origin == head.origin, "a cursor stays in its log"
     assert reached.size <= head.size, "no leaf is read beyond the checkpoint"

@@ -1,0 +1,1 @@
+"""What the client does beyond one call: packing, uploading, watching, reading logs."""

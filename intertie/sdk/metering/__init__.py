@@ -1,0 +1,1 @@
+"""Metering logs from the reader's side: pulled, kept in a folder, verified."""

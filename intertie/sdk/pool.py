@@ -1,0 +1,103 @@
+"""The client of a region's own server, for its operator: nodes, runs, native tasks, corrections."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Self
+
+from intertie.api.regional.v1 import pool_service_pb2 as pb
+from intertie.api.regional.v1.pool_service_pb2_grpc import PoolServiceStub
+from intertie.clock import SystemIds
+from intertie.model.spec import TaskSpec
+from intertie.ports import IdSource
+from intertie.sdk.connection import Connection, Endpoint, OnRetry, Patience
+from intertie.sdk.contexts import load_contexts
+from intertie.sdk.resources import NODE, POOL_RUN, Node, PoolRun
+from intertie.wire.tasks import spec_to_pb
+
+PAGE = 200
+
+
+class PoolClient:
+    """See the module's text. For one event loop.
+
+    Args:
+        endpoint: where the region is and which operator we are.
+        ids: makes request_ids.
+        patience: deadlines and how long to retry.
+        on_retry: told why a call is tried again.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        ids: IdSource | None = None,
+        patience: Patience = Patience(),  # noqa: B008 - frozen
+        on_retry: OnRetry | None = None,
+    ) -> None:
+        self._connection = Connection(endpoint, patience=patience, on_retry=on_retry)
+        self._ids = ids or SystemIds()
+
+    @classmethod
+    def from_context(
+        cls,
+        name: str = "",
+        *,
+        config: Path | None = None,
+        patience: Patience = Patience(),  # noqa: B008 - frozen
+        on_retry: OnRetry | None = None,
+    ) -> Self:
+        """A client of the region that a context names."""
+        endpoint = load_contexts(config).get(name).pool()
+        return cls(endpoint, patience=patience, on_retry=on_retry)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connection; idempotent."""
+        await self._connection.close()
+
+    async def list_nodes(self) -> AsyncIterator[Node]:
+        """Nodes of the pool, by id."""
+        request = pb.ListNodesRequest(page_size=PAGE)
+        async for page in self._connection.pages(PoolServiceStub, "ListNodes", request):
+            for node in page.nodes:
+                yield NODE.from_pb(node)
+
+    async def get_node(self, id_: str) -> Node:
+        """A node by its id."""
+        return NODE.from_pb(await self._unary("GetNode", pb.GetNodeRequest(name=f"nodes/{id_}")))
+
+    async def list_runs(self, *, live_only: bool = False) -> AsyncIterator[PoolRun]:
+        """Runs of the pool, native and guest, newest first."""
+        request = pb.ListRunsRequest(page_size=PAGE, live_only=live_only)
+        async for page in self._connection.pages(PoolServiceStub, "ListRuns", request):
+            for run in page.runs:
+                yield POOL_RUN.from_pb(run)
+
+    async def create_native_task(self, spec: TaskSpec, *, request_id: str = "") -> PoolRun:
+        """Submit a task of the region's own; its blobs must be in the region's blob root."""
+        request = pb.CreateNativeTaskRequest(
+            spec=spec_to_pb(spec), request_id=request_id or self._ids.uuid7()
+        )
+        return POOL_RUN.from_pb(await self._unary("CreateNativeTask", request))
+
+    async def evict_run(self, task: str, reason: str) -> PoolRun:
+        """Stop a run; a guest's returns to the federation."""
+        request = pb.EvictRunRequest(task=task, reason=reason, request_id=self._ids.uuid7())
+        return POOL_RUN.from_pb(await self._unary("EvictRun", request))
+
+    async def create_adjustment(self, seq: int, quantity: int, reason: str) -> str:
+        """Correct the usage record `seq` by a signed quantity; the id of the new record."""
+        request = pb.CreateAdjustmentRequest(
+            seq=seq, quantity=quantity, reason=reason, request_id=self._ids.uuid7()
+        )
+        answer = await self._unary("CreateAdjustment", request)
+        return str(answer.rid)
+
+    async def _unary(self, method: str, request: object) -> Any:  # noqa: ANN401 - the method's answer
+        return await self._connection.unary(PoolServiceStub, method, request)
