@@ -3,9 +3,11 @@
 Must not read ahead of the client: one chunk is asked for when the one before was taken.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Protocol
 
+from federation.server.changes import Changes
 from federation.server.lists import outputs_of, run_of
 from federation.server.tasks import Tasks, not_found
 from intertie.api.federation.v1 import task_service_pb2 as pb
@@ -17,6 +19,8 @@ from intertie.model.task import Run, StoredFile, Task
 
 CHUNK = 64 << 10
 FOLLOW_WAIT_MS = 5_000
+PAUSE_S = 0.1
+"""After an answer without bytes: a region that does not wait must not make us ask in a circle."""
 STREAMS = ("stdout", "stderr")
 
 
@@ -31,8 +35,9 @@ class Relay(Protocol):
 class Files:
     """Serves ReadTaskLogs and ReadTaskOutput."""
 
-    def __init__(self, tasks: Tasks, relay: Relay) -> None:
+    def __init__(self, tasks: Tasks, changes: Changes, relay: Relay) -> None:
         self._tasks = tasks
+        self._changes = changes
         self._relay = relay
 
     async def logs(self, request: pb.ReadTaskLogsRequest) -> AsyncIterator[pb.ReadTaskLogsResponse]:
@@ -44,19 +49,20 @@ class Files:
         for field, value in (("offset", request.offset), ("tail_bytes", request.tail_bytes)):
             if value < 0:
                 raise invalid(field, "must not be negative")
-        run = run_of(await self._tasks.get(name), request.run)
+        run = await self._run(name, request)
         offset = -request.tail_bytes or request.offset
         while True:
+            has_ended = await self._has_ended(name, run.n)  # asked first: what follows is its all
             wait_ms = FOLLOW_WAIT_MS if request.follow else 0
             asked = _question(name, run, offset, stream=stream, rank=request.rank, wait_ms=wait_ms)
             answer = await self._relay.read(run.region, asked)
             if answer.data:
                 yield pb.ReadTaskLogsResponse(data=answer.data, offset=answer.offset)
-            if answer.final or (not answer.data and not request.follow):
+            if answer.final or (not answer.data and (has_ended or not request.follow)):
                 return
             offset = answer.next_offset
-            if not answer.data and await self._has_ended(name, run.n):
-                return
+            if not answer.data:
+                await asyncio.sleep(PAUSE_S)
 
     async def output(
         self, request: pb.ReadTaskOutputRequest
@@ -76,6 +82,14 @@ class Files:
             if answer.final or not answer.data:
                 return
             offset = answer.next_offset
+
+    async def _run(self, name: TaskName, request: pb.ReadTaskLogsRequest) -> Run:
+        """The run that is asked for; a follower of a task that waits gets its first one."""
+        task = await self._tasks.get(name)
+        while request.follow and not request.run and task.run is None and not task.is_final:
+            await self._changes.wait(FOLLOW_WAIT_MS / 1000)
+            task = await self._tasks.get(name)
+        return run_of(task, request.run)
 
     async def _has_ended(self, name: TaskName, n: int) -> bool:
         run = run_of(await self._tasks.get(name), n)

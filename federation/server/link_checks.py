@@ -13,8 +13,8 @@ from intertie.model.pool import Summary
 from intertie.model.states import RunState
 from intertie.model.token import Token
 from intertie.pki.identity import Identity
+from intertie.transport.versions import agree
 
-PROTOCOL_MIN, PROTOCOL_MAX = 1, 1
 FEATURES = ("read_bytes", "digest")
 """Optional features that this version speaks."""
 
@@ -47,19 +47,7 @@ def check_hello(
         raise invalid("hello.incarnation", f"must have 1 to {MAX_INCARNATION} characters")
     Jurisdiction.parse(hello.jurisdiction, "hello.jurisdiction")
     _check_log_key(hello, origin_of(trust_domain, hello.region), believed)
-    return _version(hello)
-
-
-def _version(hello: RegionHello) -> int:
-    version = min(hello.protocol_max, PROTOCOL_MAX)
-    if version < max(hello.protocol_min, PROTOCOL_MIN):
-        raise error(
-            Reason.VERSION_UNSUPPORTED,
-            f"{hello.region} speaks protocol {hello.protocol_min} to {hello.protocol_max}, this "
-            f"replica {PROTOCOL_MIN} to {PROTOCOL_MAX}.",
-            remedy="Update the older side; neighbouring versions work together.",
-        )
-    return version
+    return agree(hello.region, hello.protocol_min, hello.protocol_max)
 
 
 def _check_log_key(hello: RegionHello, origin: str, believed: tuple[str, ...]) -> None:

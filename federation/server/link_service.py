@@ -20,7 +20,8 @@ from intertie.pki.identity import Identity
 from intertie.store.pump import Pump
 from intertie.telemetry.logs import logger
 from intertie.transport.call import Context, caller
-from intertie.wire.link import federation_message_to_pb, region_message_from_pb
+from intertie.transport.versions import software
+from intertie.wire.link import region_message_from_pb
 
 HELLO_WITHIN_S = 10.0
 MAX_BACKLOG = 20_000
@@ -37,7 +38,6 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
         links: where the outward messages of the core go.
         chunks: takes answers to ReadBytes, with the region that they came from.
         replica: our id.
-        software: our version.
         generation: of our store.
         trust_domain: the federation's.
     """
@@ -49,7 +49,6 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
         chunks: Callable[[str, Bytes], None],
         *,
         replica: str,
-        software: str,
         generation: int,
         trust_domain: str,
     ) -> None:
@@ -57,7 +56,6 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
         self._links = links
         self._chunks = chunks
         self._replica = replica
-        self._software = software
         self._generation = generation
         self._trust_domain = trust_domain
 
@@ -80,7 +78,9 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
         finally:
             self._links.forget(link)
             self._pump.tell(LinkDown(link=link.number, region=hello.region))
-            _log.info("region detached", region=hello.region, reason=str(link.ended or "ended"))
+            _log.info(
+                "region detached", region=hello.region, reason=str(link.outbox.fault or "ended")
+            )
 
     async def _first(self, requests: AsyncIterator[pb.AttachRequest]) -> pb.AttachRequest:
         try:
@@ -100,7 +100,7 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
     def _welcome(self, protocol: int, hello: RegionHello) -> FederationHello:
         return FederationHello(
             replica=self._replica,
-            software=self._software,
+            software=software(),
             protocol=protocol,
             generation=self._generation,
             features=tuple(feature for feature in FEATURES if feature in hello.features),
@@ -115,16 +115,15 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
     ) -> None:
         reader = asyncio.create_task(self._read(link, first, requests), name="link reader")
         try:
-            while messages := await link.next():
-                batch = [federation_message_to_pb(message) for message in messages]
+            async for batch in link.outbox.batches():
                 await context.write(pb.AttachResponse(messages=batch))
         finally:
             reader.cancel()
             await asyncio.wait([reader])
         if not reader.cancelled():
             reader.result()  # raises what broke it
-        if link.ended is not None:
-            raise link.ended
+        if link.outbox.fault is not None:
+            raise link.outbox.fault
 
     async def _read(
         self, link: Link, first: pb.AttachRequest, requests: AsyncIterator[pb.AttachRequest]
@@ -135,7 +134,7 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
                 self._hear(link, request, start=0)
                 await self._pump.room(MAX_BACKLOG)
         finally:
-            link.close()
+            link.outbox.close()
 
     def _hear(self, link: Link, request: pb.AttachRequest, *, start: int) -> None:
         region = link.hello.region

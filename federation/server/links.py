@@ -1,61 +1,27 @@
-"""The links of regions that stand now, and what waits to be sent on each.
+"""The links of regions that stand now, and where messages to each are put.
 
-A queue is bounded: a region that does not take what it is sent loses its link, and digests repair
-what was lost. Must not know what the messages mean.
+A region that does not take what it is sent loses its link, and digests repair what was lost. Must
+not know what the messages mean.
 """
 
-import asyncio
-from collections import deque
-from collections.abc import Sequence
-
+from intertie.api.federation.v1 import link_pb2
 from intertie.errors import IntertieError, Reason, error
 from intertie.model.link import FromFederation, RegionHello
-
-MAX_QUEUED = 20_000
-BATCH = 200
-"""Messages in one message of the stream."""
+from intertie.transport.outbox import Outbox
+from intertie.wire.link import federation_message_to_pb
 
 
 class Link:
-    """One stream: a queue of messages to a region."""
+    """One stream: its number tells it from earlier ones of the region."""
 
     def __init__(self, number: int, hello: RegionHello) -> None:
         self.number = number
         self.hello = hello
-        self.ended: IntertieError | None = None
-        self._queue: deque[FromFederation] = deque()
-        self._wake = asyncio.Event()
-        self._closed = False
+        self.outbox: Outbox[link_pb2.FederationMessage] = Outbox()
 
     def send(self, message: FromFederation) -> None:
         """Queue a message; lost if the link is closed."""
-        if self._closed:
-            return
-        if len(self._queue) >= MAX_QUEUED:
-            self.close(
-                error(
-                    Reason.RATE_LIMITED,
-                    f"{self.hello.region} has not taken {MAX_QUEUED} messages.",
-                    remedy="Attach again; digests repair what was lost.",
-                )
-            )
-            return
-        self._queue.append(message)
-        self._wake.set()
-
-    def close(self, reason: IntertieError | None = None) -> None:
-        """End the stream: `next` returns nothing from now on. The first reason stands."""
-        if not self._closed:
-            self._closed, self.ended = True, reason
-            self._queue.clear()
-            self._wake.set()
-
-    async def next(self) -> Sequence[FromFederation]:
-        """Wait for messages; empty when the link is closed."""
-        while not self._queue and not self._closed:
-            self._wake.clear()
-            await self._wake.wait()
-        return [self._queue.popleft() for _ in range(min(BATCH, len(self._queue)))]
+        self.outbox.put(federation_message_to_pb(message))
 
 
 class Links:
@@ -81,7 +47,7 @@ class Links:
                 metadata={"region": hello.region},
             )
         if before is not None:
-            before.close(
+            before.outbox.close(
                 error(Reason.SESSION_TAKEN, f"{hello.region} attached again by another stream.")
             )
         self._count += 1
@@ -90,7 +56,7 @@ class Links:
 
     def forget(self, link: Link) -> None:
         """A stream has ended."""
-        link.close()
+        link.outbox.close()
         if self._by_region.get(link.hello.region) is link:
             del self._by_region[link.hello.region]
 
@@ -105,7 +71,7 @@ class Links:
     def close_all(self, reason: IntertieError) -> None:
         """End every stream."""
         for link in list(self._by_region.values()):
-            link.close(reason)
+            link.outbox.close(reason)
 
     def __len__(self) -> int:
         return len(self._by_region)

@@ -78,6 +78,6 @@ def _tasks(needs: Needs, tasks: Tasks) -> TaskServicer:
         submissions=Submissions(needs.pump, tasks, needs.clock, needs.ids),
         lists=Lists(tasks, needs.pump.store, needs.tokens),
         watches=Watches(needs.changes, tasks, needs.tokens, needs.clock),
-        files=Files(tasks, needs.relay),
+        files=Files(tasks, needs.changes, needs.relay),
         principal_of=needs.principal_of,
     )

@@ -19,9 +19,11 @@ from intertie.api.federation.v1.task_service_pb2_grpc import TaskServiceStub
 from intertie.clock import SystemClock
 from intertie.config import load
 from intertie.errors import IntertieError, Reason
+from intertie.metering.dsse import StatementKey
 from intertie.model.spec import RunSpec, TaskSpec
 from intertie.pki.load import IdentityDirectory
 from intertie.pki.spiffe import federation_dns_name
+from intertie.testing.fake_region import FakeRegion
 from intertie.testing.pki import FederationPki, federation_pki
 from intertie.transport.channel import open_channel
 from intertie.transport.credentials import channel_credentials
@@ -37,10 +39,19 @@ class Place:
 
     pki: FederationPki
     state: Path
-    overrides: dict[str, Any] = field(default_factory=dict)
+    overrides: dict[str, Any] = field(
+        default_factory=lambda: {
+            "timing.beat": "300ms",
+            "timing.lease": "3s",
+            "timing.delta": "100ms",
+            "timing.unknown_after": "600ms",
+            "timing.digest_every": "60s",
+        }
+    )
     channels: list[grpc.aio.Channel] = field(default_factory=list)
     applications: list[Application] = field(default_factory=list)
     processes: list[asyncio.subprocess.Process] = field(default_factory=list)
+    regions: list[FakeRegion] = field(default_factory=list)
 
     def flags(self) -> list[str]:
         return [
@@ -83,10 +94,20 @@ class Place:
         self.channels.append(channel)
         return channel
 
+    def region(self, address: str, region: str = "eu", **more: Any) -> FakeRegion:
+        """A scripted region under its own identity; `attach` begins its link."""
+        channel = self.channel(address, f"{region}:scheduler")
+        more.setdefault("log_vkey", "")
+        made = FakeRegion(channel, region, **more)
+        self.regions.append(made)
+        return made
+
     def tasks(self, address: str, identity: str = "project/demo/ann") -> Any:
         return TaskServiceStub(self.channel(address, identity))
 
     async def close(self) -> None:
+        for region in self.regions:
+            await region.detach()
         for channel in self.channels:
             await channel.close()
         for application in self.applications:
@@ -144,6 +165,15 @@ async def place(tmp_path: Path, pki: FederationPki) -> AsyncIterator[Place]:
 @pytest.fixture
 async def replica(place: Place) -> Application:
     return await place.start()
+
+
+@pytest.fixture
+async def eu(place: Place, replica: Application) -> FakeRegion:
+    """An attached region that believes this federation's grants."""
+    public = bytes.fromhex((place.state / "keys" / "grant.pub").read_text().strip())
+    region = place.region(replica.address, grant_keys=(StatementKey(public),))
+    await region.attach()
+    return region
 
 
 @pytest.fixture
