@@ -4,7 +4,11 @@ Used by `intertie dev`, by `intertie demo` and by benchmarks. Every step may be 
 there stays, what runs goes on.
 """
 
+import os
 import shutil
+import signal
+import socket
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +17,7 @@ from intertie.cli.dev.layout import PROJECT, REGION, TRUST_DOMAIN, Description, 
 from intertie.cli.dev.processes import Process, Processes, interpreter
 from intertie.clock import SystemClock
 from intertie.errors import Reason, error
-from intertie.sdk.contexts import Context, write_contexts
+from intertie.sdk.contexts import Context, Contexts, RegionAccess
 
 ORDER = ("etcd", "renewal", "federation", "region")
 """Start in this order, the agents last; stop in the other."""
@@ -80,6 +84,8 @@ class Cluster:
 
     def kill(self, name: str) -> None:
         """End one process as a crash does; of an agent the keeper too, and so its tasks."""
+        if name in self.description.agents:
+            kill_keeper(self.layout.process(name))
         self.processes.stop(name, kill=True)
 
     def down(self) -> None:
@@ -92,25 +98,29 @@ class Cluster:
         """Write contexts for the people of the federation; `dev` is the project's user."""
         description = self.description
         endpoint = f"127.0.0.1:{description.federation.grpc}"
-        regional = f"127.0.0.1:{description.region.grpc}"
 
-        def context(person: str, project: str = "", region: str = "") -> Context:
+        def context(name: str, person: str, project: str = "") -> Context:
             return Context(
+                name=name,
                 endpoint=endpoint,
                 trust_domain=TRUST_DOMAIN,
-                identity_dir=self.layout.identity(person),
+                identity=str(self.layout.identity(person)),
                 project=project,
-                region=region,
-                region_endpoint=regional if region else "",
+                region=operator,
             )
 
-        contexts = {
-            "dev": context("user", project=PROJECT),
-            "dev-admin": context("admin"),
-            "dev-billing": context("billing"),
-            "dev-operator": context("operator", region=REGION),
-        }
-        write_contexts(self.layout.context_file, contexts, current="dev")
+        operator = RegionAccess(
+            id=REGION,
+            endpoint=f"127.0.0.1:{description.region.grpc}",
+            identity=str(self.layout.identity("operator")),
+        )
+        contexts = [
+            context("dev", "user", PROJECT),
+            context("dev-admin", "admin", PROJECT),
+            context("dev-billing", "billing", PROJECT),
+        ]
+        by_name = {made.name: made for made in contexts}
+        Contexts(self.layout.context_file, "dev", by_name).save()
 
     def _argv(self, name: str) -> list[str]:
         python = interpreter()
@@ -142,6 +152,20 @@ class Cluster:
         path = self.layout.root / "prices.json"
         if not path.exists():
             path.write_text(PRICES, encoding="utf-8")
+
+
+def kill_keeper(state: Path) -> None:
+    """Kill the keeper of an agent, known by who listens on its socket; its tasks die with it."""
+    for path in state.rglob("keeper.sock"):
+        with socket.socket(socket.AF_UNIX) as connection:
+            try:
+                connection.connect(str(path))
+            except ConnectionRefusedError:
+                continue
+            size = struct.calcsize("3i")
+            peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+        pid, _, _ = struct.unpack("3i", peer)
+        os.kill(pid, signal.SIGKILL)
 
 
 def etcd_argv(layout: Layout, description: Description) -> list[str]:
