@@ -29,8 +29,7 @@ async def prove_the_bill(
     tell.heading("Metering: pull the log and verify it offline")
     tasks = [name.rpartition("/")[2] for listed in names.values() for name in listed]
     await _pull_all(commands, folder, tasks)
-    code, text = await commands.run("metering", "verify", "--policy", str(_trust(folder)),
-    str(folder)) tell.console.print(text)
+    code, text = await commands.verify(folder) tell.console.print(text)
     tell.check(code == 0, "every record is under a cosigned checkpoint and says what it may say")
     await _break_a_copy(commands, folder, tell)
     tell.heading("The bill")
@@ -69,7 +68,7 @@ async def _break_a_copy(commands: "_Commands", folder: Path, tell: Telling) -> N
     broken[at] ^= 0x01
     victim.write_bytes(bytes(broken))
     tell.fact(f"one bit of byte {at} of a copy of {victim.name} is flipped")
-    code, text = await commands.run("metering", "verify", "--policy", str(_trust(copy)), str(copy))
+    code, text = await commands.verify(copy)
     tell.console.print(text)
     tell.check(code != 0, "the copy is refused, and the reason is named")
 
@@ -106,6 +105,10 @@ class _Commands:
             "INTERTIE_CONTEXT": "dev-billing",
             "PATH": str(Path(sys.executable).parent),
         }
+
+    async def verify(self, folder: Path) -> tuple[int, str]:
+        """Verify a pulled folder against the trust file in it."""
+        return await self.run("metering", "verify", "--policy", str(_trust(folder)), str(folder))
 
     async def run(self, *arguments: str, quiet: bool = False) -> tuple[int, str]:
         """Exit code and what was printed."""
