@@ -192,7 +192,7 @@ class Config(Settings):
         return self.identity_dir or self.state_dir / "identity"
 
     @property
-    def blob_url(self) -> str:
+    def blobs_url(self) -> str:
         """The blob root."""
         return self.blobs or str((self.state_dir / "blobs").absolute())
 

@@ -67,6 +67,19 @@ CHANNELS_REBUILT = CounterMetric(
     "intertie_channels_rebuilt_total", "Client channels replaced because of a new certificate."
 )
 
+ALARMS = CounterMetric(
+    "intertie_alarms_total", "Things that a person must look at; the log says more.", ("kind",)
+)
+REGION_NODES = GaugeMetric("intertie_region_nodes", "Agents attached to the region now.")
+REGION_RUNS = GaugeMetric(
+    "intertie_region_runs", "Runs of the region that wait or hold a node.", ("state",)
+)
+LOG_SIZE = GaugeMetric(
+    "intertie_log_size",
+    "Records of the region's metering log: sequenced durably, or under a cosigned checkpoint.",
+    ("stage",),
+)
+
 
 def all_metrics() -> Sequence[Metric]:
     """Every metric of this file, by name."""

@@ -125,6 +125,11 @@ class FederationLink:
         if self._outbox is not None and self._number == number:
             self._outbox.put(region_message_to_pb(message))
 
+    def hang_up(self) -> None:
+        """End the present stream; dial again."""
+        if self._outbox is not None:
+            self._outbox.close(error(Reason.STORE_UNAVAILABLE, "The core was loaded anew."))
+
     # --- one stream after the other --------------------------------------------------------------
 
     async def _run(self) -> None:
@@ -194,7 +199,7 @@ class FederationLink:
                 outbox.close()
                 for task in tasks:
                     task.cancel()
-        except* (grpc.aio.AioRpcError, IntertieError, asyncio.InvalidStateError) as several:
+        except BaseExceptionGroup as several:
             raise _first_of(several) from None
         finally:
             outbox.close()

@@ -92,6 +92,10 @@ class LogStore:
 
     # --- reading ---------------------------------------------------------------------------------
 
+    async def has_head(self) -> bool:
+        """Whether there is a log at all."""
+        return await self._store.get(LOG_SHARD, HEAD, HEAD) is not None
+
     async def load(self) -> LogState:
         """The log as committed."""
         body = await self._store.get(LOG_SHARD, HEAD, HEAD)
@@ -150,6 +154,11 @@ class LogStore:
         async for piece in self.leaves(seq, seq + 1):
             return piece[0]
         return None
+
+    async def is_taken(self, rid: str) -> bool:
+        """Whether a record of this id is in the log or waits for it."""
+        waits = await self._store.get(SHARD, PENDING, rid) is not None
+        return waits or bool(await self.known([rid]))
 
     async def cosigned(self) -> bytes:
         """The newest cosigned note, empty if there is none."""

@@ -43,6 +43,7 @@ class Publisher:
         clock: for recovery.
         rng: for backoff.
         ready: called once the witness was asked: from then on the log may grow.
+        cosigned: told of each size that was cosigned.
         forked: called when the log was found to be forked.
     """
 
@@ -55,6 +56,7 @@ class Publisher:
         rng: random.Random,
         *,
         ready: Callable[[], None],
+        cosigned: Callable[[int], None],
         forked: Callable[[], None],
     ) -> None:
         self._log = log
@@ -63,6 +65,7 @@ class Publisher:
         self._clock = clock
         self._rng = rng
         self._ready = ready
+        self._tell_cosigned = cosigned
         self._forked = forked
         self._target: LogState | None = None
         self._grown = asyncio.Event()
@@ -203,6 +206,7 @@ class Publisher:
             raise _disbelieved(state.origin, "no witness that we believe has signed")
         await self._log.keep_cosigned(note)
         self._witnessed = self.cosigned_size = state.size
+        self._tell_cosigned(state.size)
 
     def _other_size(self, answer: Answer, state: LogState) -> int:
         """The size that the witness is at; anything but that is a fork or a refusal."""

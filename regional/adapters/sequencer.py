@@ -34,6 +34,7 @@ class Sequencer:
         records: most records in one transaction.
         heartbeat_ms: how often an idle log says that it lives.
         appended: told of each durable state.
+        alarm: told of usage that could not become a record.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Sequencer:
         records: int,
         heartbeat_ms: int,
         appended: Callable[[LogState], None],
+        alarm: Callable[[str], None],
     ) -> None:
         self._log = log
         self._clock = clock
@@ -54,6 +56,7 @@ class Sequencer:
         self._records = records
         self._heartbeat_ns = heartbeat_ms * 1_000_000
         self._appended = appended
+        self._alarm = alarm
         self._wake = asyncio.Event()
         self._state: LogState | None = None
         self._spans: dict[str, tuple[int, int]] = {}
@@ -64,6 +67,11 @@ class Sequencer:
         """The witness was asked, and the log is what it knows of us: go on. Idempotent."""
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="sequencer")
+
+    def hold(self) -> None:
+        """The log is forked: nothing is added to it any more in this process life."""
+        if self._task is not None:
+            self._task.cancel()
 
     async def stop(self) -> None:
         """End after the transaction that is under way."""
@@ -152,6 +160,7 @@ class Sequencer:
     def _tell_refusals(self, batch: Batch) -> None:
         for kind, refusals in (("conflict", batch.conflicts), ("poison", batch.poison)):
             for refusal in refusals:
+                self._alarm(f"usage_{kind}")
                 _log.error(
                     "ALARM: usage kept apart from the log",
                     kind=kind,

@@ -6,6 +6,7 @@ lives; the same process attaching again replaces its earlier stream at once. Mus
 
 import asyncio
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from intertie.api.agent.v1 import link_pb2
@@ -40,12 +41,16 @@ class NodeLinks:
         clock: tells how long a link was silent.
         silence_ms: after this long without a word another process may take a node over.
         most: nodes attached at once.
+        alarm: told when two agents have one node id.
     """
 
-    def __init__(self, clock: Clock, *, silence_ms: int, most: int) -> None:
+    def __init__(
+        self, clock: Clock, *, silence_ms: int, most: int, alarm: Callable[[str], None]
+    ) -> None:
         self._clock = clock
         self._silence_ns = silence_ms * MS
         self._most = most
+        self._alarm = alarm
         self._by_node: dict[str, NodeLink] = {}
         self._numbers = itertools.count(1)
         self._reads: dict[int, asyncio.Future[AgentBytes]] = {}
@@ -76,6 +81,7 @@ class NodeLinks:
                     attached=before.hello.incarnation,
                     refused=hello.incarnation,
                 )
+                self._alarm("node_session_taken")
                 raise _taken(before)
             before.outbox.close(_taken(before))
         link = NodeLink(next(self._numbers), hello, now_ns)
