@@ -6,19 +6,23 @@ its own.
 
 import asyncio
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from federation.adapters.keys import Keys, load_keys
+from federation.adapters.mirror import Mirror
+from federation.adapters.prices import UNPRICED, adopt_prices, read_prices
 from federation.adapters.relay import Relay
 from federation.adapters.release import Release
 from federation.config import Config
 from federation.domain.core import DONE, GRANT, LIVE, REGION, SPEC, FederationCore
 from federation.domain.region_record import RegionRecord
-from federation.server.changes import Changes
-from federation.server.links import Links
-from federation.server.lists import decode_event
+from federation.server.metering.logs import Origins
+from federation.server.region.links import Links
 from federation.server.serving import Needs, add_services
-from federation.server.tasks import decode_spec, decode_task
+from federation.server.task.changes import Changes
+from federation.server.task.lists import decode_event
+from federation.server.task.reads import decode_spec, decode_task
+from intertie.billing.prices import PriceList
 from intertie.clock import SystemClock, SystemIds
 from intertie.drive.drive import Drive, Loaded, Logged
 from intertie.errors import Reason, error
@@ -78,6 +82,7 @@ class Application:
         self._server: Server | None = None
         self._telemetry: TelemetryServer | None = None
         self._links = Links()
+        self._prices = UNPRICED
 
     @property
     def address(self) -> str:
@@ -115,10 +120,15 @@ class Application:
         config = self.config
         self._store = await asyncio.to_thread(open_store, config.store_url)
         keys = load_keys(config.state_dir / "keys", config.trust_domain, self._ids)
+        self._prices = read_prices(config.prices_file)
+        prices = await adopt_prices(self._store, self._prices, keys.statements)
         pump = self._pump = self._make_pump(self._store, keys)
         await pump.start()
+        origins = Origins(self._regions, config.trust_domain)
+        mirror = Mirror(self._store, self._clock, keys.witness, origins.keys)
+        await mirror.start()
         self._server = self._make_server()
-        add_services(self._server, self._needs(pump, keys))
+        add_services(self._server, self._needs(pump, keys, mirror, origins, prices))
         self.port = self._server.listen(config.listen)
         await self._server.start()
         self._telemetry = TelemetryServer(self.metrics.registry, lambda: pump.is_loaded)
@@ -151,7 +161,7 @@ class Application:
             now,
             rng=random.Random(self._ids.token_hex(16)),  # noqa: S311 - draws of regions, no secrets
             timing=self.config.timing.as_values(),
-            price_version="unpriced",
+            price_version=self._prices.version,
             max_open=self.config.limits.open_tasks_per_project,
             replica=self.config.replica,
             shard_epochs={head.shard: head.epoch for head in self._pump.heads.values()},
@@ -170,7 +180,19 @@ class Application:
             ),
         )
 
-    def _needs(self, pump: Pump, keys: Keys) -> Needs:
+    def _regions(self) -> Iterator[RegionRecord]:
+        assert self._pump is not None, "regions are asked for while serving"
+        values = self._pump.drive.view.values(REGION)
+        return (value for value in values if isinstance(value, RegionRecord))
+
+    def _needs(
+        self,
+        pump: Pump,
+        keys: Keys,
+        mirror: Mirror,
+        origins: Origins,
+        prices: Mapping[str, PriceList],
+    ) -> Needs:
         relay = Relay(self._links.send)
         return Needs(
             pump=pump,
@@ -183,6 +205,11 @@ class Application:
             blobs=BlobStore(self.config.blob_root),
             tokens=Tokens(keys.tokens),
             principal_of=lambda identity: keys.principal_of(str(identity)),
+            logs=mirror,
+            origins=origins,
+            prices=prices,
+            signer=keys.statements,
+            witness=keys.witness.key,
             replica=self.config.replica,
             generation=FIRST_EPOCH.generation,
             trust_domain=self.config.trust_domain,

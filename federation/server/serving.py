@@ -1,22 +1,31 @@
 """Builds the services of a replica over what they need, and puts them on a gRPC server."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from federation.server.changes import Changes
-from federation.server.files import Files, Relay
-from federation.server.link_service import LinkServicer
-from federation.server.links import Links
-from federation.server.lists import Lists
-from federation.server.region_service import RegionServicer
-from federation.server.submit import Submissions
-from federation.server.task_service import TaskServicer
-from federation.server.tasks import Tasks
-from federation.server.watch import Watches
+from federation.server.metering.logs import MeteringLogs, Origins
+from federation.server.metering.service import MeteringServicer
+from federation.server.metering.statements import Statements
+from federation.server.region.link_service import LinkServicer
+from federation.server.region.links import Links
+from federation.server.region.region_service import RegionServicer
+from federation.server.task.changes import Changes
+from federation.server.task.files import Files, Relay
+from federation.server.task.lists import Lists
+from federation.server.task.reads import Tasks
+from federation.server.task.service import TaskServicer
+from federation.server.task.submit import Submissions
+from federation.server.task.watch import Watches
 from intertie.api.federation.v1.blob_service_pb2_grpc import add_BlobServiceServicer_to_server
 from intertie.api.federation.v1.link_service_pb2_grpc import add_LinkServiceServicer_to_server
 from intertie.api.federation.v1.region_service_pb2_grpc import add_RegionServiceServicer_to_server
 from intertie.api.federation.v1.task_service_pb2_grpc import add_TaskServiceServicer_to_server
+from intertie.api.metering.v1.metering_service_pb2_grpc import (
+    add_MeteringServiceServicer_to_server,
+)
+from intertie.billing.prices import PriceList
+from intertie.metering.dsse import StatementSigner
+from intertie.metering.log.note import Key
 from intertie.model.link import Bytes
 from intertie.pki.identity import Identity
 from intertie.ports import Clock, IdSource
@@ -44,6 +53,11 @@ class Needs:
     blobs: BlobStore
     tokens: Tokens
     principal_of: Callable[[Identity], str]
+    logs: MeteringLogs
+    origins: Origins
+    prices: Mapping[str, PriceList]
+    signer: StatementSigner
+    witness: Key
     replica: str
     generation: int
     trust_domain: str
@@ -56,6 +70,7 @@ def add_services(server: Server, needs: Needs) -> None:
     add_RegionServiceServicer_to_server(
         RegionServicer(needs.pump, tasks, needs.tokens, needs.clock), server
     )
+    add_MeteringServiceServicer_to_server(_metering(needs), server)
     add_BlobServiceServicer_to_server(BlobServicer(needs.blobs), server)
     add_LinkServiceServicer_to_server(
         LinkServicer(
@@ -68,6 +83,11 @@ def add_services(server: Server, needs: Needs) -> None:
         ),
         server,
     )
+
+
+def _metering(needs: Needs) -> MeteringServicer:
+    statements = Statements(needs.logs, needs.origins, needs.pump.store, needs.prices)
+    return MeteringServicer(needs.logs, needs.origins, statements, needs.signer, needs.witness)
 
 
 def _tasks(needs: Needs, tasks: Tasks) -> TaskServicer:

@@ -7,9 +7,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Protocol
 
-from federation.server.changes import Changes
-from federation.server.lists import outputs_of, run_of
-from federation.server.tasks import Tasks, not_found
+from federation.server.task.changes import Changes
+from federation.server.task.lists import outputs_of, run_of
+from federation.server.task.reads import Tasks, not_found
 from intertie.api.federation.v1 import task_service_pb2 as pb
 from intertie.errors import invalid
 from intertie.model.link import Bytes, ReadBytes

@@ -2,8 +2,8 @@
 
 from federation.domain.core import REGION
 from federation.domain.region_record import RegionRecord
-from federation.server.lists import page_size
-from federation.server.tasks import Tasks
+from federation.server.task.lists import page_size
+from federation.server.task.reads import Tasks
 from intertie.api.federation.v1 import region_service_pb2 as pb
 from intertie.api.federation.v1 import region_service_pb2_grpc as pb_grpc
 from intertie.errors import IntertieError, Reason, error, invalid

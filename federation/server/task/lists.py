@@ -6,8 +6,8 @@ to fill one page: a filter that matches little gives short pages, not slow ones.
 
 from collections.abc import Sequence
 
-from federation.server.filters import Filter, parse_filter
-from federation.server.tasks import Tasks, not_found, parse_project
+from federation.server.task.filters import Filter, parse_filter
+from federation.server.task.reads import Tasks, not_found, parse_project
 from intertie.api.federation.v1 import task_service_pb2 as pb
 from intertie.errors import invalid
 from intertie.model.names import RunName, TaskName

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 import msgspec
 
-from federation.server.changes import Changes
-from federation.server.tasks import Tasks, parse_project
+from federation.server.task.changes import Changes
+from federation.server.task.reads import Tasks, parse_project
 from intertie.api.federation.v1 import task_service_pb2 as pb
 from intertie.drive.drive import Logged
 from intertie.errors import IntertieError, Reason, error, invalid

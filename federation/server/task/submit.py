@@ -8,7 +8,7 @@ import asyncio
 
 from federation.domain.core import REQUESTS
 from federation.domain.events import CancelTask, CreateTask
-from federation.server.tasks import Tasks, parse_project
+from federation.server.task.reads import Tasks, parse_project
 from intertie.api.federation.v1 import task_service_pb2 as pb
 from intertie.api.federation.v1 import task_spec_pb2
 from intertie.drive.effects import Replayed

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator, Callable
 
 from federation.domain import answers
 from federation.domain.events import AskPlan
-from federation.server.files import Files
-from federation.server.lists import Lists
-from federation.server.submit import Submissions
-from federation.server.tasks import Tasks, parse_project
-from federation.server.watch import Watches
+from federation.server.task.files import Files
+from federation.server.task.lists import Lists
+from federation.server.task.reads import Tasks, parse_project
+from federation.server.task.submit import Submissions
+from federation.server.task.watch import Watches
 from intertie.api.federation.v1 import task_pb2
 from intertie.api.federation.v1 import task_service_pb2 as pb
 from intertie.api.federation.v1 import task_service_pb2_grpc as pb_grpc

@@ -1,7 +1,7 @@
 """LinkService: one stream per region, hello first, then messages both ways until either side ends.
 
 Messages reach the core one by one, in order; answers leave in batches. Must not judge what the
-messages ask for; form and identity are checked in `link_checks`.
+messages ask for; form and identity are checked in `checks`.
 """
 
 import asyncio
@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Callable
 from federation.domain.core import REGION
 from federation.domain.events import Heard, LinkDown, LinkUp
 from federation.domain.region_record import RegionRecord
-from federation.server.link_checks import FEATURES, check_hello, check_message
-from federation.server.links import Link, Links
+from federation.server.region.checks import FEATURES, check_hello, check_message
+from federation.server.region.links import Link, Links
 from intertie.api.federation.v1 import link_service_pb2 as pb
 from intertie.api.federation.v1 import link_service_pb2_grpc as pb_grpc
 from intertie.errors import Reason, error, invalid

@@ -1,0 +1,1 @@
+"""Metering logs: mirror, witness, receipts, statements."""

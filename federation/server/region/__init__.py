@@ -1,0 +1,1 @@
+"""Regions: their links, and what is shown of them."""

@@ -1,0 +1,1 @@
+"""Tasks: submit, read, list, watch, and the bytes that they leave."""
