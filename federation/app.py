@@ -42,8 +42,8 @@ from intertie.telemetry.metrics import BUILD
 from intertie.telemetry.registry import Metrics
 from intertie.transport.layers.bounds import Limits
 from intertie.transport.server import Server, ServerOptions
-from intertie.transport.tokens import Tokens
 from intertie.transport.versions import software
+from intertie.wire.tokens import Tokens
 
 STOP_GRACE_S = 2.0
 UNSEEN = frozenset({DONE, GRANT})

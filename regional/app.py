@@ -33,8 +33,8 @@ from intertie.telemetry.registry import Metrics
 from intertie.transport.blobs import BlobServicer
 from intertie.transport.channels import Channels
 from intertie.transport.server import Server
-from intertie.transport.tokens import Tokens
 from intertie.transport.versions import PROTOCOL_MAX, PROTOCOL_MIN, software
+from intertie.wire.tokens import Tokens
 from regional.adapters.assignments import Assignments
 from regional.adapters.blob_source import BlobSource
 from regional.adapters.etcd import Session, read_tls, remember_incarnation

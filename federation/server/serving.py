@@ -33,7 +33,7 @@ from intertie.store.blobs import BlobStore
 from intertie.store.pump import Pump
 from intertie.transport.blobs import BlobServicer
 from intertie.transport.server import Server
-from intertie.transport.tokens import Tokens
+from intertie.wire.tokens import Tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,9 +24,9 @@ from intertie.store.blobs import BlobStore
 from intertie.store.codec import decoder
 from intertie.store.pump import Pump
 from intertie.transport.call import Context, caller
-from intertie.transport.tokens import Tokens
 from intertie.wire.canonical import request_digest
 from intertie.wire.tasks import spec_from_pb
+from intertie.wire.tokens import Tokens
 from regional.domain.core import DONE, LISTED, RUN, RegionCore
 from regional.domain.events import Adjust, CreateNative, Evict
 from regional.domain.run import RegionRun

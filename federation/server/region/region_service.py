@@ -12,9 +12,9 @@ from intertie.model.states import Reachability
 from intertie.ports import Clock
 from intertie.store.pump import Pump
 from intertie.transport.call import Context
-from intertie.transport.tokens import Tokens
 from intertie.wire.pool import summary_to_pb
 from intertie.wire.scalars import fill_timestamp
+from intertie.wire.tokens import Tokens
 
 # ruff: noqa: N802, ARG002 - methods are named by the protocol, and gRPC passes a context to each
 

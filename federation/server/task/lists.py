@@ -14,8 +14,8 @@ from intertie.model.names import RunName, TaskName
 from intertie.model.task import Run, StoredFile, Task, TaskEvent
 from intertie.ports import Store
 from intertie.store.codec import decoder
-from intertie.transport.tokens import Tokens
 from intertie.wire.tasks import event_to_pb, run_to_pb, task_to_pb
+from intertie.wire.tokens import Tokens
 
 MAX_PAGE = 1_000
 MAX_LOOKED_AT = 5_000

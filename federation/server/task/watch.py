@@ -17,8 +17,8 @@ from intertie.errors import IntertieError, Reason, error, invalid
 from intertie.model.names import TaskName
 from intertie.model.task import TaskEvent
 from intertie.ports import Clock
-from intertie.transport.tokens import Tokens, invalid_token
 from intertie.wire.tasks import event_to_pb, task_to_pb
+from intertie.wire.tokens import Tokens, invalid_token
 
 MAX_NAMED = 1_000
 PAGE = 200
