@@ -34,7 +34,7 @@ from edge_agent.keeper.spec import Limits, StopOrder, Token, task_of
 from edge_agent.keeper.table import Table
 
 MS = 1_000_000
-tokens = st.builds(Token, st.integers(0, 1), st.integers(0, 3), st.integers(0, 2))
+tokens = st.builds(Token, st.just(1), st.integers(0, 2), st.integers(0, 1))
 runs = st.sampled_from([f"projects/p/tasks/{task}/runs/{n}" for task in "ab" for n in (1, 2)])
 
 
@@ -148,10 +148,13 @@ class Node(RuleBasedStateMachine):
         before = dict(self.table.runs)
         self.feed(Stop(StopOrder(run, token, "asked", notice, grace), 1))
         for key, was in before.items():
+            kill_at = self.table.runs[key].kill_at
+            if was.kill_at is not None and kill_at is not None:
+                assert kill_at <= was.kill_at, "a stop is only ever hastened"
             if key.token > token or key.run != run:
                 assert self.table.runs[key] == was, "an older token stops nothing"
 
-    @rule(step=st.integers(0, 60))
+    @rule(step=st.sampled_from([0, 1, 5, 60]))
     def time_passes(self, step: int) -> None:
         self.now += step * MS
         self.feed(Tick())
@@ -218,6 +221,14 @@ class Node(RuleBasedStateMachine):
                 assert run.killing_since is not None
         due = self.table.next_due()
         assert due is None or due > self.now, "the loop would spin"
+
+    @invariant()
+    def nothing_waits_for_the_dead(self) -> None:
+        for key in self.table.live:
+            if self.table.runs[key].waiting:
+                task = task_of(key.run)
+                others = [each for each in self.table.live if task_of(each.run) == task]
+                assert any(self.table.runs[other].holds for other in others)
 
     @invariant()
     def every_live_run_will_be_looked_at_again(self) -> None:
