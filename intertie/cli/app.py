@@ -6,30 +6,27 @@ Each command is in a module of its own, named here and imported when it is calle
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
 
-from intertie.cli.failures import tell
+from intertie.cli.failures import tell, tell_fault
 from intertie.cli.lazy import Entry, LazyGroup
+from intertie.cli.options import Globals
 from intertie.errors import IntertieError
 
 _TASKS, _POOLS, _MONEY, _SETUP = "Tasks", "Regions and pools", "Metering", "Setup"
 
 COMMANDS: Mapping[str, Entry] = {
+    "plan": Entry(
+        "intertie.cli.tasks.plan", "plan", "Say where a task could run, and why.", _TASKS
+    ),
+    "submit": Entry("intertie.cli.tasks.submit", "submit", "Submit a task.", _TASKS),
+    "task": Entry("intertie.cli.tasks.task", "app", "See, watch, explain and end tasks.", _TASKS),
     "version": Entry("intertie.cli.setup.version", "version", "Print the version.", _SETUP),
 }
 """Every command: its module, its function or group, and its line in the help."""
-
-
-@dataclass(frozen=True, slots=True)
-class Globals:
-    """The options that stand before the command."""
-
-    context: str = ""
-    traceback: bool = False
 
 
 class Root(LazyGroup):
@@ -78,4 +75,6 @@ def root(
 
 def run() -> None:
     """Run with the arguments of the process."""
+    if "--traceback" not in sys.argv:
+        sys.excepthook = tell_fault
     get_command(app)()

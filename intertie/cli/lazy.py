@@ -31,9 +31,10 @@ class Entry:
         """Import the command."""
         found = getattr(import_module(self.module), self.attribute)
         if isinstance(found, typer.Typer):
+            found.rich_markup_mode = None
             command: Any = get_group(found)
         else:
-            single = typer.Typer(add_completion=False)
+            single = typer.Typer(add_completion=False, rich_markup_mode=None)
             single.command(name)(found)
             command = get_command(single)
         command.name = name

@@ -10,13 +10,13 @@ import dataclasses
 import difflib
 import re
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from intertie.errors import CallerError, FieldViolation, Reason, error
+from intertie.errors import CallerError, FieldViolation, Reason, error, invalid
 from intertie.model.spec import TaskSpec, Unit
 from intertie.model.units import parse_bytes, parse_milli, parse_millis
 from intertie.model.validate import validate
@@ -37,19 +37,30 @@ _INVALID = object()
 """Stands for a value whose fault was noted."""
 
 
-def load_spec(path: Path) -> TaskSpec:
-    """Read and check a task file. `run.workdir` and `run.files` are as written, not yet packed."""
+def load_spec(path: Path, changes: Mapping[str, str] | None = None) -> TaskSpec:
+    """Read and check a task file. `run.workdir` and `run.files` are as written, not yet packed.
+
+    Args:
+        path: the file.
+        changes: YAML values by field path (`resources.cpu`, `run.command[1]`) that replace or add
+            to what is written.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as problem:
         raise error(Reason.NOT_FOUND, f"{path}: {problem.strerror}.") from None
-    return parse_spec(data, str(path))
+    return parse_spec(data, str(path), changes)
 
 
-def parse_spec(data: bytes, source: str = "task.yaml") -> TaskSpec:
+def parse_spec(
+    data: bytes, source: str = "task.yaml", changes: Mapping[str, str] | None = None
+) -> TaskSpec:
     """The spec of a YAML text; CallerError with all faults, each with its path and line."""
-    return _spec(parse(data, source), source)
+    root = parse(data, source)
+    for path, text in (changes or {}).items():
+        root = _changed(root, path, parse(text.encode() or b'""', f"--set {path}"))
+    return _spec(root, source)
 
 
 def spec_of(data: Mapping[str, Any], source: str = "spec") -> TaskSpec:
@@ -78,6 +89,30 @@ def _one_string_for_a_shell(run: Node | None) -> None:
     command, shell = run.value.get("command"), run.value.get("shell")
     if command and shell and shell.value is True and isinstance(command.value, str):
         run.value["command"] = Node([command], command.line)
+
+
+def _changed(root: Node, path: str, value: Node) -> Node:
+    """The tree with a value put where a path points; groups on the way are made."""
+    steps = re.findall(r"([^.\[\]]+)|\[(\d+)\]", path)
+    spelled = "".join(f".{name}" if name else f"[{index}]" for name, index in steps)
+    if not steps or spelled.removeprefix(".") != path:
+        raise invalid(path, "is no path of a field", remedy="Write resources.cpu, for instance.")
+    return _put(root, steps, value, path)
+
+
+def _put(node: Node, steps: Sequence[tuple[str, str]], value: Node, path: str) -> Node:
+    if not steps:
+        return Node(value.value, node.line)
+    (name, index), rest = steps[0], steps[1:]
+    inside = {} if node.value is None else node.value
+    if name and isinstance(inside, dict):
+        below = inside.get(name, Node(None, node.line))
+        return Node({**inside, name: _put(below, rest, value, path)}, node.line)
+    if index and isinstance(inside, list) and int(index) < len(inside):
+        at = int(index)
+        below = _put(inside[at], rest, value, path)
+        return Node([*inside[:at], below, *inside[at + 1 :]], node.line)
+    raise invalid(path, "there is nothing to set at this path")
 
 
 # --- lines ---------------------------------------------------------------------------------------
