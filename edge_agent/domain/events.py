@@ -257,6 +257,7 @@ class LookForCheckpoint:
     """Outward: upload the newest complete checkpoint above a step. Answered by CheckpointLooked."""
 
     key: RunKey
+    slot: int
     above_step: int
 
 

@@ -21,6 +21,9 @@ from intertie.model.token import Token
 
 MS = 1_000_000
 
+_HARMLESS = frozenset({"leftovers"})
+"""Evidence that is no cause of a failure: processes that outlived the first one were killed."""
+
 
 class Phase(StrEnum):
     """See the module's text."""
@@ -77,8 +80,8 @@ class End:
 
     @property
     def by_itself(self) -> bool:
-        """Whether it did its work: exit code 0, and nobody stopped it."""
-        return self.exit_code == 0 and not self.evidence
+        """Whether it did its work: exit code 0, and nothing seen that says otherwise."""
+        return self.exit_code == 0 and self.evidence.keys() <= _HARMLESS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,7 @@ class Saving:
             return
         self._looking.add(run.key)
         self._looked_ns[run.key] = core.now.boot_ns
-        core.emit(LookForCheckpoint(run.key, run.saved_step))
+        core.emit(LookForCheckpoint(run.key, run.slot, run.saved_step))
 
     def looked(self, event: CheckpointLooked) -> None:
         """What was found."""

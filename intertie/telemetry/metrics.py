@@ -80,6 +80,12 @@ LOG_SIZE = GaugeMetric(
     ("stage",),
 )
 
+AGENT_RUNS = GaugeMetric("intertie_agent_runs", "Runs that the node holds, ended ones included.")
+AGENT_ATTACHED = GaugeMetric("intertie_agent_attached", "1 while the link to the region stands.")
+AGENT_KEEPER_STARTS = GaugeMetric(
+    "intertie_agent_keeper_starts", "Keepers started in this life of the agent."
+)
+
 
 def all_metrics() -> Sequence[Metric]:
     """Every metric of this file, by name."""
