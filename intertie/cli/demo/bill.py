@@ -29,7 +29,8 @@ async def prove_the_bill(
     tell.heading("Metering: pull the log and verify it offline")
     tasks = [name.rpartition("/")[2] for listed in names.values() for name in listed]
     await _pull_all(commands, folder, tasks)
-    code, text = await commands.verify(folder) tell.console.print(text)
+    code, text = await commands.verify(folder)
+    tell.console.print(text)
     tell.check(code == 0, "every record is under a cosigned checkpoint and says what it may say")
     await _break_a_copy(commands, folder, tell)
     tell.heading("The bill")
@@ -127,5 +128,3 @@ class _Commands:
         output, _ = await process.communicate()
         assert process.returncode is not None, "communicate waits for the end"
         return process.returncode, output.decode(errors="replace").rstrip()
-
-
