@@ -24,10 +24,26 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from intertie.drive.effects import Erase, Fail, Record, Replayed, Reply, Request, Reserve, Write
+from intertie.drive.batch import Batch
+from intertie.drive.batch import Logged as Logged
+from intertie.drive.effects import (
+    Erase,
+    Fail,
+    Record,
+    Replayed,
+    Reply,
+    Request,
+    Reserve,
+    Tick,
+    Write,
+)
 from intertie.drive.view import View
 from intertie.errors import IntertieError, Reason, error
-from intertie.ports import Change, Claim, Delete, Event, Now, Put, ShardCommit, ShardHead
+from intertie.ports import Claim, Now, ShardCommit, ShardHead
+
+# Tuples: a union would be built anew by each call of isinstance.
+_DURABLE = (Write, Erase, Record, Reserve)
+_ANSWER = (Reply, Fail)
 
 
 class Core(Protocol):
@@ -53,30 +69,11 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
-    """A committed log entry with its number."""
-
-    shard: int
-    seq: int
-    key: str
-    scope: str
-    value: object
-
-
-@dataclass(frozen=True, slots=True)
 class Released:
     """What may leave now: effects in the order of their events, and the new log entries."""
 
     effects: Sequence[object]
     logged: Sequence[Logged]
-
-
-@dataclass(slots=True)
-class _Shard:
-    """What a batch changes in one shard."""
-
-    changes: dict[tuple[str, str], Change]
-    events: list[Event]
 
 
 class Drive:
@@ -97,12 +94,13 @@ class Drive:
         self._unseen = unseen
         self._max_batch = max_batch
         self._queue: deque[tuple[object, Request | None]] = deque()
-        self._batch: list[tuple[object, Request | None]] = []
+        self._events: list[tuple[object, Request | None]] = []
+        self._batch: Batch | None = None
         self._core: Core | None = None
         self._heads: dict[int, ShardHead] = {}
         self._effects: list[object] = []
-        self._writes: list[Write | Erase] = []
-        self._logged: list[Logged] = []
+        self._owed: dict[int, None] = {}
+        self._is_tick_queued = False
         self._busy = False
 
     @property
@@ -127,120 +125,96 @@ class Drive:
         self._heads = {head.shard: head for head in heads}
         self.view = View()
         for row in loaded:
-            self.view.put(row.kind, row.key, row.value)
+            if row.kind not in self._unseen:
+                self.view.put(row.kind, row.key, row.value)
         self._core = self._make_core(loaded, now)
 
     def push(self, event: object, request: Request | None = None) -> None:
         """Queue an event."""
         self._queue.append((event, request))
 
-    def take(self) -> Sequence[tuple[str, str]] | None:
-        """Begin a batch. Returns the (space, name) pairs to look up; None = nothing to do.
+    def tick(self, now: Now) -> None:
+        """Queue a Tick if the core's deadline is reached and no Tick waits.
 
-        A second event with a request_id of this batch waits for the next one, so that it meets the
-        claim of the first.
+        It stands behind what came before it, so that no lease runs out over a renewal that waits
+        in the queue.
         """
+        deadline = self.deadline
+        if deadline is not None and deadline <= now.boot_ns and not self._is_tick_queued:
+            self._is_tick_queued = True
+            self._queue.append((Tick(), None))
+
+    def take(self) -> Sequence[tuple[str, str]] | None:
+        """Begin a batch. Returns the (space, name) pairs to look up; None = nothing to do."""
         assert not self._busy, "take during a batch"
         if self._core is None or not self._queue:
             return None
+        queue, owed = self._queue, self._owed
+        self._events = [queue.popleft() for _ in range(min(len(queue), self._max_batch))]
         names: dict[tuple[str, str], None] = {}
-        later: list[tuple[object, Request | None]] = []
-        while self._queue and len(self._batch) < self._max_batch:
-            item = self._queue.popleft()
-            request = item[1]
+        for event, request in self._events:
             if request is not None:
-                name = (request.space, request.name)
-                if name in names:
-                    later.append(item)
-                    continue
-                names[name] = None
-            self._batch.append(item)
-        self._queue.extendleft(reversed(later))
+                names[request.space, request.name] = None
+            if ticket := _ticket(event, request):
+                owed[ticket] = None
+            elif type(event) is Tick:
+                self._is_tick_queued = False
         self._busy = True
         return list(names)
 
     def decide(self, found: Mapping[tuple[str, str], Claim], now: Now) -> Sequence[ShardCommit]:
-        """Run the core over the batch. Returns what to commit; empty = call `committed` at once."""
+        """Run the core over the batch. Returns what to commit; empty = call `committed` at once.
+
+        A name that an event of this batch has just reserved counts as found: the answer to its
+        replay is released with the commit that makes it true.
+        """
         assert self._busy, "decide without take"
         assert self._core is not None, "decide without a core"
-        shards: dict[int, _Shard] = {}
-        for event, request in self._batch:
-            claim = found.get((request.space, request.name)) if request is not None else None
-            if request is not None and claim is not None:
-                self._effects.append(_replay(request, claim))
-                continue
-            for effect in self._core.handle(event, now):
-                if isinstance(effect, Write | Erase | Record | Reserve):
-                    self._collect(effect, shards, now)
+        batch = self._batch = Batch(self._heads, self._encode, now.utc_ms)
+        handle, add, release = self._core.handle, batch.add, self._effects.append
+        for event, request in self._events:
+            if request is not None:
+                name = (request.space, request.name)
+                claim = found.get(name) or batch.claimed.get(name)
+                if claim is not None:
+                    release(_replay(request, claim))
+                    continue
+            for effect in handle(event, now):
+                if isinstance(effect, _DURABLE):
+                    add(effect)
                 else:
-                    self._effects.append(effect)
-        return [
-            ShardCommit(
-                shard=number,
-                epoch=self._heads[number].epoch,
-                first_seq=self._heads[number].last_seq + 1,
-                changes=list(shard.changes.values()),
-                events=shard.events,
-            )
-            for number, shard in sorted(shards.items())
-        ]
-
-    def _collect(
-        self, effect: Write | Erase | Record | Reserve, shards: dict[int, _Shard], now: Now
-    ) -> None:
-        shard = shards.get(effect.shard)
-        if shard is None:
-            assert effect.shard in self._heads, f"shard {effect.shard} is not owned"
-            shard = shards[effect.shard] = _Shard({}, [])
-        match effect:
-            case Write():
-                self._writes.append(effect)
-                shard.changes[(effect.kind, effect.key)] = Put(
-                    effect.kind, effect.key, self._encode(effect.value), effect.scope, effect.ord
-                )
-            case Erase():
-                self._writes.append(effect)
-                shard.changes[(effect.kind, effect.key)] = Delete(effect.kind, effect.key)
-            case Record():
-                seq = self._heads[effect.shard].last_seq + len(shard.events) + 1
-                shard.events.append(Event(effect.key, effect.scope, self._encode(effect.value)))
-                self._logged.append(
-                    Logged(effect.shard, seq, effect.key, effect.scope, effect.value)
-                )
-            case Reserve():
-                shard.changes[("", f"{effect.space}/{effect.name}")] = Claim(
-                    effect.space, effect.name, effect.digest, effect.result, now.utc_ms
-                )
+                    release(effect)
+        return batch.commits()
 
     def committed(self) -> Released:
         """The commit is durable: update the view, and let the effects go."""
-        assert self._busy, "committed without take"
-        for write in self._writes:
-            if isinstance(write, Erase):
-                self.view.drop(write.kind, write.key)
-            elif write.kind not in self._unseen:
-                self.view.put(write.kind, write.key, write.value)
-        for entry in self._logged:
-            head = self._heads[entry.shard]
-            assert entry.seq == head.last_seq + 1, "log entries out of order"
-            self._heads[entry.shard] = ShardHead(head.shard, head.epoch, entry.seq)
-        released = Released(self._effects, self._logged)
+        assert self._batch is not None, "committed without decide"
+        for row in self._batch.rows:
+            if isinstance(row, Erase):
+                self.view.drop(row.kind, row.key)
+            elif row.kind not in self._unseen:
+                self.view.put(row.kind, row.key, row.value)
+        for head in self._batch.heads_after():
+            self._heads[head.shard] = head
+        for effect in self._effects:
+            if isinstance(effect, _ANSWER):
+                self._owed.pop(effect.ticket, None)
+        released = Released(self._effects, self._batch.logged)
         self._reset()
         return released
 
     def failed(self) -> Sequence[Fail]:
         """The commit failed or its outcome is unknown: discard core and batch; who must be told.
 
-        `load` must follow. Events without a waiter (messages of peers) are dropped: digests and
-        re-sends repair them, as if the network had lost them.
+        `load` must follow. Told are the callers of the batch and those of earlier batches to whom
+        the core still owes an answer: it dies with what it knew of them. Events without a waiter
+        (messages of peers) are dropped: digests and re-sends repair them, as if the network had
+        lost them.
         """
         assert self._busy, "failed without take"
         self._core = None
-        fails = [
-            Fail(ticket, unconfirmed())
-            for event, request in self._batch
-            if (ticket := _ticket(event, request))
-        ]
+        fails = [Fail(ticket, unconfirmed()) for ticket in self._owed]
+        self._owed.clear()
         self._reset()
         return fails
 
@@ -251,7 +225,7 @@ class Drive:
         return [Fail(_ticket(event, request), unconfirmed()) for event, request in waiting]
 
     def _reset(self) -> None:
-        self._batch, self._effects, self._writes, self._logged = [], [], [], []
+        self._events, self._effects, self._batch = [], [], None
         self._busy = False
 
 

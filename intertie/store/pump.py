@@ -12,12 +12,15 @@ from contextlib import suppress
 import structlog
 
 from intertie.drive.drive import Drive, Loaded, Logged, Released
-from intertie.drive.effects import Fail, Reply, Request, Tick
-from intertie.errors import Reason, error
+from intertie.drive.effects import Fail, Reply, Request
+from intertie.errors import IntertieError, Reason, error
 from intertie.ports import Clock, FencedError, ShardHead, Store, StoreUnavailableError
 
-_RELOAD_FIRST_S = 0.2
-_RELOAD_MOST_S = 5.0
+RETRY_FIRST_S = 0.2
+RETRY_MOST_S = 5.0
+SLEEP_MOST_S = 1.0
+"""Timers of the event loop stand still while the host is suspended, deadlines of a core do not: so
+they are looked at this often."""
 MAX_WAITING = 50_000
 """Callers that may wait at once; beyond, they are told to come back later."""
 
@@ -34,8 +37,10 @@ class Pump:
         shards: the shards to own.
         decoders: how each kind that the core needs is read back.
         release: receives outward effects and log entries, in commit order, after each commit.
-        Replies
-            to waiting callers are delivered by the pump itself.
+            Replies to waiting callers are delivered by the pump itself.
+
+    Whatever the core, the store or `release` raise beyond the store's two known faults is a fault
+    of ours: the loop ends, all callers are refused, and `ended` raises it.
     """
 
     def __init__(
@@ -60,6 +65,7 @@ class Pump:
         self._tickets = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[object]] = {}
         self._task: asyncio.Task[None] | None = None
+        self._retry_s = 0.0
         self._stopping = False
 
     @property
@@ -73,17 +79,16 @@ class Pump:
         self._task = asyncio.create_task(self._run(), name="pump")
 
     async def stop(self) -> None:
-        """Finish the running batch, refuse those who wait. Idempotent."""
+        """Finish the running batch, refuse those who wait. Idempotent, and never raises.
+
+        If the caller is cancelled meanwhile, the batch is finished all the same.
+        """
         self._stopping = True
         self._wake.set()
         self._took.set()
         if self._task is not None:
-            await self._task
-            self._task = None
-        for future in self._waiting.values():
-            if not future.done():
-                future.set_exception(error(Reason.SHUTTING_DOWN, "The server is stopping."))
-        self._waiting.clear()
+            await asyncio.wait([self._task])
+        self._refuse(self._waiting, _stopping)
 
     def tell(self, event: object) -> None:
         """Queue an event for which nobody waits."""
@@ -113,7 +118,7 @@ class Pump:
         An error that is set on the future has to be looked at, by awaiting it for instance.
         """
         if self._stopping:
-            raise error(Reason.SHUTTING_DOWN, "The server is stopping.")
+            raise _stopping()
         if len(self._waiting) >= MAX_WAITING:
             raise error(
                 Reason.RATE_LIMITED,
@@ -134,26 +139,42 @@ class Pump:
         await asyncio.shield(self._task)
 
     async def _run(self) -> None:
-        while not self._stopping:
-            if self.drive.core is None:
-                await self._reload()
-                continue
-            self._tick_if_due()
-            if self.drive.backlog:
-                await self._turn()
-            else:
-                await self._sleep()
+        try:
+            while not self._stopping:
+                await self._step()
+        except Exception as fault:
+            log.critical("the core is broken", fault=repr(fault))
+            queued = {fail.ticket for fail in self.drive.refuse_queued()}
+            self._refuse(self._waiting.keys() - queued, _broken)
+            raise
+        finally:
+            self._stopping = True
+            self._took.set()
+            self._refuse(self._waiting, _stopping)
+
+    async def _step(self) -> None:
+        if self.drive.core is None:
+            await self._reload()
+            return
+        if self.drive.deadline is not None:
+            self.drive.tick(self._clock.now())
+        if self.drive.backlog:
+            await self._turn()
+            # Nothing else may have waited: a release that tells the pump would hold the loop.
+            await asyncio.sleep(0)
+        else:
+            await self._sleep()
 
     async def _turn(self) -> None:
         names = self.drive.take()
+        assert names is not None, "a turn without a core or events"
         self._took.set()
-        if names is None:
-            return
         try:
             found = await self.store.claims(names) if names else {}
             commits = self.drive.decide(found, self._clock.now())
             if commits:
                 await self.store.commit(commits)
+                self._retry_s = 0.0
         except (FencedError, StoreUnavailableError) as fault:
             log.warning("commit not confirmed; reloading", fault=str(fault))
             self._deliver(self.drive.failed())
@@ -178,6 +199,9 @@ class Pump:
             else:
                 future.set_exception(effect.error)
 
+    def _refuse(self, tickets: Iterable[int], why: Callable[[], IntertieError]) -> None:
+        self._deliver([Fail(ticket, why()) for ticket in tickets])
+
     async def _sleep(self) -> None:
         self._wake.clear()
         deadline = self.drive.deadline
@@ -186,29 +210,37 @@ class Pump:
             return
         delay_s = (deadline - self._clock.now().boot_ns) / 1e9
         if delay_s > 0:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), delay_s)
+            await self._woken(min(delay_s, SLEEP_MOST_S))
 
-    def _tick_if_due(self) -> None:
-        deadline = self.drive.deadline
-        if deadline is not None and deadline <= self._clock.now().boot_ns:
-            self.drive.push(Tick())
+    async def _woken(self, within_s: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), within_s)
 
     async def _reload(self) -> None:
-        delay_s = _RELOAD_FIRST_S
-        while not self._stopping:
-            try:
-                await self._load()
-            except (FencedError, StoreUnavailableError) as fault:
-                log.warning("store unavailable", fault=str(fault), retry_in_s=delay_s)
-            else:
-                log.info("reloaded")
-                return
+        """Try to load: at once after a first failure, later and later until a commit passes.
+
+        Loading alone proves little: two owners that fence each other can always load.
+        """
+        await self._pause(self._retry_s)
+        self._retry_s = min(max(self._retry_s * 2, RETRY_FIRST_S), RETRY_MOST_S)
+        if self._stopping:
+            return
+        try:
+            await self._load()
+        except (FencedError, StoreUnavailableError) as fault:
+            log.warning("store unavailable", fault=str(fault), retry_in_s=self._retry_s)
+        else:
+            log.info("reloaded")
+
+    async def _pause(self, duration_s: float) -> None:
+        """Wait; meanwhile whoever asks is told at once that the store is away."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + duration_s
+        while not self._stopping and (left_s := until - loop.time()) > 0:
             self._deliver(self.drive.refuse_queued())
+            self._took.set()
             self._wake.clear()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), delay_s)
-            delay_s = min(delay_s * 2, _RELOAD_MOST_S)
+            await self._woken(left_s)
 
     async def _load(self) -> None:
         heads = [await self.store.acquire(shard) for shard in self._shards]
@@ -221,3 +253,15 @@ class Pump:
             for shard in self._shards:
                 async for row in self.store.scan(shard, kind):
                     yield Loaded(kind, row.key, decode(row.body))
+
+
+def _stopping() -> IntertieError:
+    return error(Reason.SHUTTING_DOWN, "The server is stopping.")
+
+
+def _broken() -> IntertieError:
+    return error(
+        Reason.INTERNAL,
+        "The server stops after a fault of its own; the change may or may not have been made.",
+        remedy="Look at the state before you try again, and report the fault with the log.",
+    )
