@@ -102,7 +102,8 @@ class RegionCore:
         self.downward = Downward(self)
         for row in loaded:
             if row.kind == RUN:
-                assert isinstance(row.value, RegionRun)
+                assert isinstance(row.value, RegionRun), "a row of a run holds one"
+                assert row.key == row.value.key, "a row has the key of its run"
                 self._index(row.value)
         self.downward.watch_silence_from_start()
 
@@ -152,6 +153,11 @@ class RegionCore:
         self, before: RegionRun | None, after: RegionRun, bodies: Sequence[Body] = ()
     ) -> None:
         """Make a run's transition durable, with its pending usage, in one commit."""
+        if before is not None:
+            assert before.key == after.key, "a run keeps its task and epoch"
+            assert before.token <= after.token, "tokens grow (I4)"
+            assert before.revision < after.revision, "each change is a new revision"
+            assert self.runs.get(before.key) == before, "a change of what is not the present state"
         if before is not None and before.node and before.node != after.node:
             self._release(before)
         if not after.is_live and after.node:
@@ -167,12 +173,14 @@ class RegionCore:
     def pend(self, body: Body) -> None:
         """Add pending usage."""
         rid = body["rid"]
+        assert body["region"] == self.site.region, "a region meters itself only"
         self.emit(Write(SHARD, PENDING, rid, records.pending_bytes(body)))
         self._pending += 1
 
     def close(self, run: RegionRun) -> None:
         """Forget an ended run that nobody must hear of any longer; its row is kept as done."""
         assert not run.is_live, "close of a live run"
+        assert self.runs.get(run.key) == run, "close of what is not kept"
         del self.runs[run.key]
         if self.by_task.get(run.task) == run.key:
             del self.by_task[run.task]
@@ -207,11 +215,13 @@ class RegionCore:
         held = self.held_by(run.node)
         self.running -= run.key in held.runs
         held.drop(run.key)
+        assert self.running >= 0, "more runs ended than were placed"
         self.scheduling.freed()
 
     # --- the operator ----------------------------------------------------------------------------
 
     def _native(self, event: CreateNative) -> None:
+        assert event.task not in self.by_task, "a new task has a new name"
         run = RegionRun(
             task=event.task,
             project=self.site.region,

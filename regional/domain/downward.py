@@ -65,6 +65,7 @@ class Downward:
     def start(self, run: RegionRun, node: str, devices: tuple[int, ...]) -> None:
         """Place a run on a node: durable first, with its placement record; then it is sent."""
         core = self._core
+        assert core.nodes[node].link, "a run is placed on a node that answers"
         hello = core.nodes[node].hello
         after = lifecycle.placed(run, node, life_of(hello), devices, core.now.utc_ms)
         place = hello.site or core.site.jurisdiction
@@ -76,6 +77,7 @@ class Downward:
     def stop(self, run: RegionRun, order: StopOrder) -> RegionRun:
         """Stop a run: at once if no node has it, else by its node; the first order stands."""
         core = self._core
+        assert run.is_live, "an ended run is not stopped"
         if run.state is RunState.QUEUED:
             after = lifecycle.ended(
                 run, order.outcome, core.now.utc_ms, cause=order.cause, message=order.reason
@@ -95,6 +97,7 @@ class Downward:
 
     def _send_stop(self, run: RegionRun) -> None:
         assert run.stop is not None, "a stop without an order"
+        assert run.node, "a stop without a node"
         order = StopRun(
             task=run.task,
             token=run.token,
@@ -300,6 +303,7 @@ class Downward:
             message=cause.message,
             failure_class=cause.failure_class,
         )
+        assert not after.is_live, "an end"
         core.change(before, after, [usage.run_end_body(after, core.site.region)])
         core.upward.tell(after)
         if after.native:
@@ -321,6 +325,7 @@ class Downward:
                 usage_complete=sample.final,
                 revision=run.revision + 1,
             )
+            assert after.run_ms >= run.run_ms, "run time grows"
             core.change(run, after, usage.sample_bodies(run, sample, core.site.region))
         self._ack_usage(node.id, sample)
 
@@ -346,6 +351,7 @@ class Downward:
             token=offer.token,
             committed_ms=core.now.utc_ms,
         )
+        assert run.node == node.id, "only the node that runs it commits its checkpoints"
         after = replace(
             run,
             checkpoint=ref,
@@ -391,6 +397,7 @@ class Downward:
         A node that is merely silent may be broken, one that began anew is not.
         """
         failure = FailureClass.HARDWARE if silent else None
+        assert run.node, "a run that waits is not lost"
         cause = Cause(Outcome.LOST, failure, "region", message)
         if run.stop is not None:
             stopped = Cause(run.stop.outcome, None, run.stop.cause, run.stop.reason)

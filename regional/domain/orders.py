@@ -9,6 +9,9 @@ from regional.domain.run import RegionRun
 
 def start_order(run: RegionRun, lease_ms: int) -> StartRun:
     """The StartRun of the present placement. `lease_ms` counts for `move` runs only."""
+    assert run.node, "only a placed run is started"
+    assert run.token.sub > 0, "a placement has a token of its own"
+    assert run.is_move or not lease_ms, "only `move` runs live on a lease"
     spec = run.spec
     variant = spec.run.variants[run.variant] if 0 <= run.variant < len(spec.run.variants) else None
     command = variant.command if variant is not None and variant.command else spec.run.command

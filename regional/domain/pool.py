@@ -25,7 +25,12 @@ class Held:
 
     def put(self, run: RegionRun) -> None:
         """Add a run, or replace it by what it has become; a placement keeps its shape."""
-        if run.key not in self.runs:
+        assert run.is_live, "an ended run holds nothing"
+        assert run.node, "a run that waits holds nothing"
+        before = self.runs.get(run.key)
+        assert before is None or before.shape == run.shape, "a placement keeps its shape"
+        assert before is None or before.devices == run.devices, "a placement keeps its devices"
+        if before is None:
             self._count(run, 1)
             assert self.devices.isdisjoint(run.devices), f"a device of {run.node} is taken twice"
             self.devices.update(run.devices)
@@ -42,6 +47,7 @@ class Held:
         self.cpu += sign * run.shape.cpu
         self.memory += sign * run.shape.memory
         self.disk += sign * run.shape.disk
+        assert min(self.cpu, self.memory, self.disk) >= 0, "more was given back than was taken"
 
 
 @dataclass(slots=True)

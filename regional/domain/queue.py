@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from intertie.model.pool import Shape
+from intertie.model.states import RunState
 from regional.domain.run import RegionRun
 
 Place = tuple[int, str]
@@ -43,6 +44,8 @@ class Queue:
     def add(self, run: RegionRun) -> None:
         """A run begins to wait, at its place by when it was first queued."""
         assert run.key not in self._places, "a run waits once"
+        assert run.state is RunState.QUEUED, "only what is queued waits"
+        assert not run.node, "what waits is on no node"
         demand = Demand(run.rank, run.shape, run.excluded, run.is_move)
         place = (run.queued_ms, run.key)
         self._places[run.key] = (demand, place)
@@ -52,7 +55,9 @@ class Queue:
         """A run waits no longer."""
         demand, place = self._places.pop(key)
         line = self._lines[demand]
-        line.pop(bisect.bisect_left(line, place))
+        at = bisect.bisect_left(line, place)
+        assert line[at] == place, "a run waits where it was put"
+        line.pop(at)
         if not line:
             del self._lines[demand]
 
@@ -76,6 +81,7 @@ class Pass:
     def __iter__(self) -> Iterator[tuple[Demand, str]]:
         while self._heads:
             rank, _, key, i, demand = self._heads[0]
+            assert self._lines[demand][0][1] == key, "the first of a line is the next"
             self._passed = False
             yield demand, key
             line = self._lines.get(demand)

@@ -98,10 +98,15 @@ class Room:
 
     def take(self, shape: Shape, units: int = 1) -> tuple[int, ...]:
         """Take units; returns the indices of their devices."""
+        assert units >= 0, "units are counted"
         devices = self.matching(shape)[: shape.devices * units] if shape.devices else []
+        assert len(devices) == shape.devices * units, "a node has the devices that it gives (I6)"
         self.cpu -= shape.cpu * units
         self.memory -= shape.memory * units
         self.disk -= shape.disk * units
+        assert min(self.cpu, self.memory, self.disk) >= 0 or not units, (
+            "a node is not oversubscribed"
+        )
         if devices:
             self.devices = [d for d in self.devices if d not in devices]
         return tuple(d.index for d in devices)

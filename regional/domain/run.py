@@ -120,6 +120,8 @@ class RegionRun:
 def moved(run: RegionRun, state: RunState, **changes: object) -> RegionRun:
     """The run in another (or the same) state, with a new revision."""
     check_run(run.state, state)
+    assert run.is_live, "an ended run never changes"
+    assert (state is RunState.ENDED) == ("outcome" in changes), "an end, and only an end, has one"
     changed = {"state": state, "revision": run.revision + 1, **changes}
     return replace(run, **changed)  # type: ignore[arg-type] # fields are checked by replace
 
@@ -128,6 +130,10 @@ def placed(
     run: RegionRun, node: str, life: str, devices: tuple[int, ...], now_ms: int
 ) -> RegionRun:
     """The run on a node, under the next token."""
+    assert run.state is RunState.QUEUED, "only what waits is placed"
+    assert node not in run.excluded, "an excluded node is never chosen again (I10)"
+    assert len(devices) == run.shape.devices, "devices are given whole, all or none"
+    assert run.stop is None, "what is being stopped is not placed"
     return moved(
         run,
         RunState.STAGING,
@@ -146,6 +152,9 @@ def placed(
 
 def requeued(run: RegionRun, message: str, *, cause: str, exclude: bool) -> RegionRun:
     """The run back in the queue after its node was lost or failed it; what it did since is lost."""
+    assert run.node, "what waits already is not queued again"
+    assert run.local_retries > 0, "the federation gave no further try"
+    assert run.stop is None, "what is being stopped starts nowhere else"
     excluded = tuple(sorted({*run.excluded, run.node})) if exclude else run.excluded
     return moved(
         run,
@@ -180,6 +189,9 @@ def ended(
     """The run at its end, with its time told apart by the rule of metering.md."""
     after_checkpoint_ms = max(0, run.placed_ms - run.kept_ms)
     time = split_run_time(run.placed_ms, after_checkpoint_ms, outcome, cause)
+    lost_ms = run.lost_ms + time.lost_ms
+    reclaimed_ms = run.reclaimed_ms + time.reclaimed_ms
+    assert reclaimed_ms <= lost_ms <= run.run_ms, "lost is a part of run time, reclaimed of lost"
     return moved(
         run,
         RunState.ENDED,
@@ -188,7 +200,7 @@ def ended(
         cause=cause,
         message=message,
         failure_class=failure_class,
-        lost_ms=run.lost_ms + time.lost_ms,
-        reclaimed_ms=run.reclaimed_ms + time.reclaimed_ms,
+        lost_ms=lost_ms,
+        reclaimed_ms=reclaimed_ms,
         stop=None,
     )

@@ -84,6 +84,7 @@ class Scheduling:
                 turn.pass_over()
             else:
                 run = self._core.runs[key]
+                assert run.shape == demand.shape, "a line holds runs of one demand"
                 self._core.downward.start(run, room.node, room.take(run.shape))
 
     def _may_move(self) -> bool:
@@ -117,6 +118,8 @@ class Scheduling:
         queue = min(2 * count(whole, shape, _SLACK_UNITS), core.site.max_queue)
         beyond = 0 if now else sum(hold.units for hold in self._holds.values())
         units = min(request.count, now + max(0, queue - self.queued - beyond))
+        assert 0 <= now <= request.count, "no more starts now than was asked for"
+        assert now <= units <= request.count, "what starts now is a part of what is offered"
         if request.hold_ms and units and len(self._holds) < MAX_HOLDS:
             until = core.now.boot_ns + request.hold_ms * MS
             self._holds[request.id] = _Hold(shape, min(units, max(now, 1)), until)
@@ -126,6 +129,7 @@ class Scheduling:
         """One unit of an offer was assigned."""
         hold = self._holds.get(offer)
         if hold is not None:
+            assert hold.units > 0, "an empty hold is let go"
             hold.units -= 1
             if hold.units <= 0:
                 del self._holds[offer]
@@ -137,6 +141,7 @@ class Scheduling:
     def _answer(
         self, request: OfferRequest, variant: int, units: int, now: int, refusal: str = ""
     ) -> Offer:
+        assert variant >= 0 or not units, "an offer is for a variant"
         wait_ms = 0 if now else int(self._mean_ms * (1 + self.queued / max(1, self._running())))
         return Offer(
             id=request.id,

@@ -22,7 +22,7 @@ from intertie.model.link import (
 )
 from intertie.model.names import TaskName
 from intertie.model.pool import Summary
-from intertie.model.states import Outcome
+from intertie.model.states import Outcome, RunState
 from intertie.model.token import Token
 from intertie.model.validate import shapes
 from intertie.residency.paths import allowed
@@ -127,6 +127,7 @@ class Upward:
         if sent_ns is None:
             return
         self._sent_ns = {seq: at for seq, at in self._sent_ns.items() if seq > grant.seq}
+        assert sent_ns <= self._core.now.boot_ns, "a renewal was sent before its answer came"
         until = sent_ns + grant.lease_ms * MS
         if until > self._lease_until_ns:
             self._lease_until_ns = until
@@ -175,6 +176,7 @@ class Upward:
     def _new(self, event: Assigned) -> RegionRun:
         assignment = event.assignment
         options = shapes(event.spec)
+        assert -1 <= assignment.variant < len(options), "the shell has checked the variant"
         return RegionRun(
             task=assignment.task,
             project=TaskName.parse(assignment.task).project,
@@ -253,6 +255,8 @@ class Upward:
 
     def finish(self, run: RegionRun) -> None:
         """End a run that no node holds, with its record, and tell the federation."""
+        assert run.state is RunState.ENDED, "finish ends a run"
+        assert not run.node, "a node that holds a run says itself how it ended"
         self._core.change(None, run, [usage.run_end_body(run, self._core.site.region)])
         self.tell(run)
         if run.native:
@@ -264,6 +268,7 @@ class Upward:
         """Send the whole state of a guest run."""
         if run.native:
             return
+        assert run.is_live or run.outcome is not None, "an end without an outcome"
         self.send(
             RunUpdate(
                 task=run.task,

@@ -41,6 +41,8 @@ def run_key(run: RegionRun, region: str) -> RunKey:
 
 def sample_bodies(run: RegionRun, sample: UsageSample, region: str) -> list[Body]:
     """The records of one interval, one per meter that applies."""
+    assert not sample_fault(sample), "the shell has checked the sample"
+    assert sample.interval == run.intervals + 1, "intervals are metered once and in order"
     key = run_key(run, region)
     span = Span(sample.start_ms, sample.end_ms, sample.boot_ms)
     held_mib = -(-run.shape.memory // MIB)
@@ -73,6 +75,7 @@ def sample_fault(sample: UsageSample) -> str:
 
 def placement_body(run: RegionRun, region: str, jurisdiction: str) -> Body:
     """Where the present placement is, and why that was allowed."""
+    assert run.node, "a placement is on a node"
     return records.placement(
         run_key(run, region),
         start_ms=run.placement_ms,
@@ -85,6 +88,7 @@ def placement_body(run: RegionRun, region: str, jurisdiction: str) -> Body:
 def run_end_body(run: RegionRun, region: str) -> Body:
     """How the run ended, with useful and lost time apart."""
     assert run.outcome is not None, "a run that has not ended"
+    assert 0 <= run.lost_ms <= run.run_ms, "lost time is a part of run time"
     time = RunTime(
         useful_ms=run.run_ms - run.lost_ms,
         reclaimed_ms=run.reclaimed_ms,
