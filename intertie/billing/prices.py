@@ -80,3 +80,36 @@ class PriceList:
         except (KeyError, TypeError, ValueError, IntertieError) as fault:
             raise invalid("prices", f"not a price list: {fault}") from None
         return found
+
+
+def prices_schema() -> dict[str, Any]:
+    """JSON Schema of a price list's object; `intertie schema prices` prints it."""
+    billable = sorted(name for name, meter in METERS.items() if meter.billable)
+    whole = {"type": "integer", "minimum": 0}
+    properties = {
+        "type": {"const": TYPE},
+        "version": {"type": "string", "pattern": f"^{_VERSION.pattern}$"},
+        "currency": {"type": "string", "pattern": "^[A-Z]{3}$"},
+        "minor_digits": whole | {"maximum": MAX_MINOR_DIGITS},
+        "meters": {
+            "description": "Meters that cost something, sorted; one price each, in this order.",
+            "type": "array",
+            "items": {"enum": billable},
+            "uniqueItems": True,
+        },
+        "units": {"description": "Whole units of a price.", "type": "array", "items": whole},
+        "nanos": {
+            "description": "10^-9 of a unit of a price.",
+            "type": "array",
+            "items": whole | {"maximum": 999_999_999},
+        },
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:intertie:schema:prices",
+        "title": "Intertie price list",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": properties,
+        "required": list(properties),
+    }

@@ -24,6 +24,32 @@ COMMANDS: Mapping[str, Entry] = {
     ),
     "submit": Entry("intertie.cli.tasks.submit", "submit", "Submit a task.", _TASKS),
     "task": Entry("intertie.cli.tasks.task", "app", "See, watch, explain and end tasks.", _TASKS),
+    "region": Entry("intertie.cli.pools.region", "app", "See the federation's regions.", _POOLS),
+    "node": Entry("intertie.cli.pools.pool", "nodes", "See the nodes of your region.", _POOLS),
+    "run": Entry("intertie.cli.pools.pool", "runs", "See and evict runs in your region.", _POOLS),
+    "pool": Entry("intertie.cli.pools.pool", "pool", "Run tasks of your region's own.", _POOLS),
+    "metering": Entry(
+        "intertie.cli.money.metering", "app", "Pull metering logs, verify them offline.", _MONEY
+    ),
+    "bill": Entry("intertie.cli.money.bill", "app", "Say what is owed.", _MONEY),
+    "demo": Entry(
+        "intertie.cli.demo.command", "demo", "Run real tasks here and verify the bill.", _SETUP
+    ),
+    "dev": Entry(
+        "intertie.cli.dev.commands", "app", "Run a whole federation on this machine.", _SETUP
+    ),
+    "context": Entry(
+        "intertie.cli.setup.context", "app", "Choose federation and identity.", _SETUP
+    ),
+    "ca": Entry("intertie.cli.setup.ca", "app", "Make CAs and identities.", _SETUP),
+    "federation": Entry(
+        "intertie.cli.setup.serve", "federation", "Run a replica of the federation.", _SETUP
+    ),
+    "regional": Entry("intertie.cli.setup.serve", "regional", "Run a regional scheduler.", _SETUP),
+    "agent": Entry(
+        "intertie.cli.setup.serve", "agent", "Run an agent, or look at this machine.", _SETUP
+    ),
+    "schema": Entry("intertie.cli.setup.schema", "app", "Print JSON Schemas.", _SETUP),
     "version": Entry("intertie.cli.setup.version", "version", "Print the version.", _SETUP),
 }
 """Every command: its module, its function or group, and its line in the help."""

@@ -1,0 +1,38 @@
+"""`intertie region ...`: the regions of the federation."""
+
+from typing import Annotated
+
+import typer
+
+from intertie.cli.calling import open_client, run
+from intertie.cli.options import Format, Output
+from intertie.cli.pools.views import REGIONS
+from intertie.sdk.resources import Region
+
+app = typer.Typer(no_args_is_help=True, help="See the regions of the federation.")
+
+
+@app.command("list")
+def list_(ctx: typer.Context, output: Output = Format.TABLE) -> None:
+    """List the regions."""
+
+    async def ask() -> list[Region]:
+        async with open_client(ctx) as client:
+            return [region async for region in client.list_regions()]
+
+    REGIONS.many(run(ask()), output)
+
+
+@app.command()
+def show(
+    ctx: typer.Context,
+    region: Annotated[str, typer.Argument(metavar="ID")],
+    output: Output = Format.TABLE,
+) -> None:
+    """Show one region."""
+
+    async def ask() -> Region:
+        async with open_client(ctx) as client:
+            return await client.get_region(region)
+
+    REGIONS.one(run(ask()), output)
