@@ -164,11 +164,12 @@ Event = (
 
 
 class Save(NamedTuple):
-    """Put the run's record on disk; before anything below is released."""
+    """Put the run's record on disk."""
 
     key: Key
     durable: bool
-    """Whether it must survive a power cut; all records survive the keeper's own death."""
+    """Whether it must be on disk, safe from a power cut, before anything below is released; else
+    it may follow a little later."""
 
 
 class Drop(NamedTuple):

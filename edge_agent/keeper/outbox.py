@@ -13,6 +13,8 @@ from edge_agent.keeper.protocol import STORE_UNAVAILABLE, Body, ProtocolFault
 from edge_agent.keeper.record import Run
 
 RETRY_NS: Final = 1_000_000_000
+LAZY_NS: Final = 250_000_000
+"""How long a change that need not be durable may wait for company; most tasks end before."""
 
 
 class Broadcast(NamedTuple):
@@ -31,27 +33,39 @@ class Outbox:
     def __init__(self, journal: Journal, clock: Callable[[], int]) -> None:
         self._journal = journal
         self._clock = clock
-        self._dirty: dict[Key, bool] = {}
+        self._dirty: set[Key] = set()
+        self._lazy: set[Key] = set()
         self._drops: list[Drop] = []
         self._waiting: list[Release] = []
         self._held: list[Release] = []
-        self.retry_at: int | None = None
+        self._lazy_at: int | None = None
+        self._retry_at: int | None = None
 
     @property
     def behind(self) -> bool:
         """Whether the disk lags what was decided."""
-        return self.retry_at is not None
+        return self._retry_at is not None
 
     @property
     def due(self) -> bool:
         """Whether `commit` has something to do."""
-        if self.retry_at is None:
-            return bool(self._waiting or self._dirty or self._drops)
-        return bool(self._waiting) or self.retry_at <= self._clock()
+        if self._retry_at is None and (self._dirty or self._drops):
+            return True
+        at = self.next_due()
+        return bool(self._waiting) or (at is not None and at <= self._clock())
+
+    def next_due(self) -> int | None:
+        """When `commit` must be called next, if nothing else comes."""
+        return self._lazy_at if self._retry_at is None else self._retry_at
 
     def save(self, order: Save) -> None:
-        """Have a record written with the next commit."""
-        self._dirty[order.key] = order.durable or self._dirty.get(order.key, False)
+        """Have a record written: with the next commit, or a little later with others."""
+        if order.durable:
+            self._dirty.add(order.key)
+        else:
+            self._lazy.add(order.key)
+            if self._lazy_at is None:
+                self._lazy_at = self._clock() + LAZY_NS
 
     def drop(self, order: Drop) -> None:
         """Have a record removed with the next commit."""
@@ -69,21 +83,25 @@ class Outbox:
         try:
             self._write(runs)
         except OSError as error:
-            self.retry_at = self._clock() + RETRY_NS
+            self._retry_at = self._clock() + RETRY_NS
             self._held += [effect for effect in waiting if isinstance(effect, Broadcast)]
             off = [_called_off(each, error) for each in waiting if not isinstance(each, Broadcast)]
             return off, error
-        self.retry_at = None
+        self._retry_at = None
         waiting, self._held = self._held + waiting, []
         return waiting, None
 
     def _write(self, runs: dict[Key, Run]) -> None:
-        for key in self._dirty:
-            if key in runs:
-                self._journal.save(runs[key])
-        if any(self._dirty.values()):
+        lazy_due = self._lazy_at is not None and self._lazy_at <= self._clock()
+        keys = self._dirty | self._lazy if lazy_due else set(self._dirty)
+        for key in keys & runs.keys():
+            self._journal.save(runs[key])
+        if self._dirty:
             self._journal.sync()
         self._dirty.clear()
+        self._lazy -= keys
+        if not self._lazy:
+            self._lazy_at = None
         if self._drops:
             self._journal.forget((*drop.key, drop.mark) for drop in self._drops)
             self._drops.clear()

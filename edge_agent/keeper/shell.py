@@ -108,7 +108,7 @@ class Shell:
             self._commit()
 
     def _next_due(self) -> int | None:
-        instants = (self._table.next_due(), self._children.next_due(), self._outbox.retry_at)
+        instants = (self._table.next_due(), self._children.next_due(), self._outbox.next_due())
         return min((instant for instant in instants if instant is not None), default=None)
 
     def _woken(self, wake: int) -> None:
