@@ -5,7 +5,7 @@ Nothing here retries: a connection that breaks fails all that wait, and its owne
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from edge_agent.keeper import protocol
 from edge_agent.keeper.protocol import Body, Framer, Hello, ProtocolFault
@@ -74,8 +74,8 @@ class KeeperClient(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio."""
-        assert isinstance(transport, asyncio.Transport), "a stream"
-        self._transport = transport
+        # uvloop's transports have the methods of asyncio.Transport without being one.
+        self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         """See asyncio."""

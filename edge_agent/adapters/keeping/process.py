@@ -3,7 +3,7 @@
 Must not stop a keeper: its tasks would die.
 """
 
-import subprocess
+import os
 from pathlib import Path
 
 from edge_agent.keeper import launch
@@ -26,7 +26,7 @@ class KeeperProcess:
     def __init__(self, directory: Path, *, cgroup: str, kill_ms: int) -> None:
         self._directory = directory
         self._command = launch.command(str(directory), cgroup=cgroup, t_kill_ms=kill_ms)
-        self._child: subprocess.Popen[bytes] | None = None
+        self._pid = 0
         self.starts = 0
         """How many keepers were started in this life of the agent."""
 
@@ -43,11 +43,10 @@ class KeeperProcess:
         Raises:
             IntertieError: STATE_DIR_NEWER for a directory that this keeper cannot read.
         """
-        if self._child is not None:
-            status = self._child.poll()
+        if self._pid:
+            status = self._reaped()
             if status is None:
                 return
-            self._child = None
             if status == EXIT_SCHEMA:
                 raise error(
                     Reason.STATE_DIR_NEWER,
@@ -63,19 +62,38 @@ class KeeperProcess:
         path = self._directory / LOG_NAME
         if path.exists() and path.stat().st_size > MAX_LOG_BYTES:
             path.replace(path.with_suffix(".log.1"))
-        with path.open("ab") as log:
-            self._child = subprocess.Popen(
+        # No subprocess.Popen: it holds that a child must not outlive it, and a keeper has to.
+        log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self._pid = os.posix_spawn(
+                self._command[0],
                 self._command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd="/",
-                env={},
-                start_new_session=True,
+                {},
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, null, 0),
+                    (os.POSIX_SPAWN_DUP2, log, 1),
+                    (os.POSIX_SPAWN_DUP2, log, 2),
+                ],
+                setsid=True,
             )
+        finally:
+            os.close(log)
+            os.close(null)
         self.starts += 1
 
     def reap(self) -> None:
         """Collect the exit status of a keeper that was started here and died."""
-        if self._child is not None and self._child.poll() is not None:
-            self._child = None
+        if self._pid:
+            self._reaped()
+
+    def _reaped(self) -> int | None:
+        """The exit status if it has ended, None while it lives."""
+        try:
+            pid, status = os.waitpid(self._pid, os.WNOHANG)
+        except ChildProcessError:
+            pid, status = self._pid, 0  # somebody else has collected it
+        if not pid:
+            return None
+        self._pid = 0
+        return os.waitstatus_to_exitcode(status)
