@@ -5,6 +5,7 @@ values are written as a person would write them; each service checks its own fil
 """
 
 import json
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -89,12 +90,22 @@ def agent(layout: Layout, description: Description, name: str) -> dict[str, Tabl
             "identity_dir": str(layout.identity(name)),
             "metrics_port": description.agents[name].telemetry,
             "task_path": str(Path(interpreter()).parent),
-            "uid_base": FIRST_UID + number * UIDS_PER_AGENT,
+            "uid_base": first_uid(number),
             "uid_count": UIDS_PER_AGENT,
         },
         "capacity": {"cpu": AGENT_CPU, "memory": AGENT_MEMORY, "disk": AGENT_DISK},
         "timing": {"kill": "2s"},
     }
+
+
+def first_uid(number: int) -> int:
+    """The first user id of an agent's tasks; 0 (our own user) where others cannot run our Python.
+
+    An interpreter below a private home directory can only be run by its owner.
+    """
+    program = Path(interpreter()).resolve()
+    is_open = all(folder.stat().st_mode & stat.S_IXOTH for folder in (program, *program.parents))
+    return FIRST_UID + number * UIDS_PER_AGENT if is_open else 0
 
 
 def write(layout: Layout, name: str, tables: Mapping[str, Table]) -> None:

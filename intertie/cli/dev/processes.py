@@ -117,7 +117,8 @@ class Processes:
 
     def _unhealthy(self, process: Process, what: str) -> IntertieError:
         log = self._layout.log(process.name)
-        tail = log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:]
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        tail = [line[:400] for line in lines[-8:]]
         return error(
             Reason.UNREACHABLE,
             f"{process.name} {what}. The end of {log}:\n" + "\n".join(tail),
