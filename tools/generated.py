@@ -26,6 +26,8 @@ class Document:
 GENERATED = (
     Document("docs/metrics.md", "intertie.telemetry"),
     Document("docs/states.md", "tools.states_page"),
+    Document("docs/configuration.md", "tools.configuration_page"),
+    Document("docs/authorization.md", "tools.authorization_page"),
 )
 
 
