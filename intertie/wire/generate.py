@@ -72,7 +72,7 @@ def generate(
     for i, override in enumerate(overrides):
         scope[f"read_{i}"], scope[f"write_{i}"] = override.read, override.write
     source = "\n".join(
-        (*_read_source(model, matches, overrides), *_write_source(matches, overrides))
+        (*_read_source(model, matches, overrides), *_write_source(model, matches, overrides))
     )
     code = compile(source, f"<wire of {model.__name__}>", "exec")
     exec(code, scope)  # noqa: S102 - own identifiers only, see the module's text
@@ -190,13 +190,15 @@ def _read_each(read: Read, container: Sequence[Any]) -> tuple[Any, ...]:
 # --- value -> message ----------------------------------------------------------------------------
 
 
-def _write_source(matches: Sequence[Match], overrides: Sequence[Override]) -> Iterable[str]:
+def _write_source(
+    model: type[Any], matches: Sequence[Match], overrides: Sequence[Override]
+) -> Iterable[str]:
     yield "def write(m, pb):"
     yield "    f = ''"
     yield "    try:"
     for match in matches:
         yield f"        f = {match.name!r}; v = m.{match.name}"
-        for line in _write(match):
+        for line in _write(match, zero_is_unset=unset_is_default(model)):
             yield f"        {line}"
     for i, override in enumerate(overrides):
         yield f"        f = {override.pb!r}; pb.{override.pb} = write_{i}(m)"
@@ -204,8 +206,11 @@ def _write_source(matches: Sequence[Match], overrides: Sequence[Override]) -> It
     yield "    except (TypeError, ValueError) as error: raise FaultError(str(error), f) from None"
 
 
-def _write(match: Match) -> Sequence[str]:
-    """The statements for one field, its value being in `v`."""
+def _write(match: Match, *, zero_is_unset: bool) -> Sequence[str]:
+    """The statements for one field, its value being in `v`.
+
+    Where an unset field means its default, a default is left out: half of a usual spec.
+    """
     name, target = match.name, f"pb.{match.pb}"
     given = "if v is not None: " if match.optional else ""
     match match.sort:
@@ -213,6 +218,9 @@ def _write(match: Match) -> Sequence[str]:
             return (f"{given or 'if v: '}{target} = v",)
         case Sort.ENUM:
             return (f"{given}{target} = n_{name}[v]",)
+        case Sort.MESSAGE if zero_is_unset and match.fallback is not MISSING:
+            fill = f"s = {target}; s.SetInParent(); w_{name}(v, s)"
+            return (f"if v is not d_{name} and v != d_{name}: {fill}",)
         case Sort.MESSAGE:
             return (f"{given}s = {target}; s.SetInParent(); w_{name}(v, s)",)
         case Sort.DURATION if match.fallback:
