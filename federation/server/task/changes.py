@@ -69,7 +69,10 @@ class Changes:
     async def after(self, shard: int, seq: int, limit: int) -> Sequence[Logged]:
         """Entries of a shard above a number, in order."""
         recent = self._recent.get(shard)
-        if recent and recent[0].seq <= seq + 1:
+        if seq >= self.head(shard):
+            return []
+        # A commit of unknown outcome leaves entries in the store alone, until a later one is told.
+        if recent and recent[0].seq <= seq + 1 <= recent[-1].seq:
             start = seq + 1 - recent[0].seq
             return list(islice(recent, start, start + limit))
         stored = await self._store.events(shard, seq, limit=limit)
