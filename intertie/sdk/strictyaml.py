@@ -59,7 +59,8 @@ def parse(data: bytes, source: str) -> Node:
         return _Reader(loader, source).document()
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
-        line = mark.line + 1 if mark else 1
+        last = text.count("\n") + 1
+        line = min(mark.line + 1, last) if mark else 1
         raise _fault(source, line, problem.problem or "is no YAML") from None
     except yaml.YAMLError as problem:
         raise _fault(source, 1, str(problem).replace("\n", " ")) from None

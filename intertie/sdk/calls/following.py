@@ -51,7 +51,10 @@ async def _run(
 async def _stream(
     connection: Connection, name: TaskName, run: int, stream: str
 ) -> AsyncGenerator[LogChunk, None]:
-    """One log of one run; given up only when a newer run has taken over, or nothing was kept."""
+    """One log of one run, also one that is not there yet; until all of it is read.
+
+    Given up when a newer run has taken over, or when the task has ended and nothing was kept.
+    """
     offset = 0
     clock = connection.clock
     settled_ns: int | None = None
@@ -66,12 +69,13 @@ async def _stream(
                     yield chunk
                 return
         except IntertieError as problem:
-            if problem.reason is Reason.NOT_FOUND:
-                return
-            if not is_unavailable(problem):
+            absent = problem.reason is Reason.NOT_FOUND
+            if not absent and not is_unavailable(problem):
                 raise
             task = await _get(connection, name)
             if task.run is not None and task.run.n > run:
+                return
+            if absent and is_settled(task):
                 return
             now_ns = clock.now().boot_ns
             settled_ns = (settled_ns or now_ns) if is_settled(task) else None

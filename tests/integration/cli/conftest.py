@@ -1,0 +1,230 @@
+"""A real replica and a scripted region in a thread of their own; the command line beside them.
+
+The command line and the client run their own event loops, as for a user, so the servers have
+another one. One federation serves a module: tests tell their tasks apart by name.
+"""
+
+import asyncio
+import hashlib
+import json
+import threading
+from collections.abc import Coroutine, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from federation.app import Application
+from federation.config import Config
+from intertie.cli.app import app
+from intertie.clock import SystemClock
+from intertie.config import load
+from intertie.metering.dsse import StatementKey
+from intertie.model.states import Outcome, RunState
+from intertie.model.task import StoredFile
+from intertie.pki.load import IdentityDirectory
+from intertie.pki.spiffe import federation_dns_name
+from intertie.sdk.client import Client
+from intertie.sdk.connection import Patience
+from intertie.sdk.contexts import Context, Contexts
+from intertie.testing.fake_region import FakeRegion, FakeRun
+from intertie.testing.pki import FederationPki, federation_pki
+from intertie.testing.waiting import eventually_sync
+from intertie.transport.channel import open_channel
+from intertie.transport.credentials import channel_credentials
+
+T = TypeVar("T")
+WITHIN_S = 20.0
+NOOP = 'name: {name}\nrun: {{command: ["true"]}}\n'
+
+
+class Background:
+    """An event loop in a thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="servers")
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(WITHIN_S)
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+@dataclass
+class Place:
+    """The federation with its region, and everything that a test does to them."""
+
+    pki: FederationPki
+    path: Path
+    background: Background
+    application: Application | None = None
+    region: FakeRegion | None = None
+    port: str = "127.0.0.1:0"
+    identities: dict[str, Path] = field(default_factory=dict)
+
+    # --- servers ---------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        self.background.run(self._start())
+
+    async def _start(self) -> None:
+        flags = [
+            f"state_dir={self.path / 'state'}",
+            f"identity_dir={self.path / 'identity-r1'}",
+            f"listen={self.port}",
+            "timing.beat=300ms",
+            "timing.lease=3s",
+            "timing.delta=100ms",
+            "timing.unknown_after=600ms",
+        ]
+        self.application = Application(load(Config, flags=flags, environment={}))
+        await self.application.start()
+        self.port = self.application.address
+
+    def stop(self) -> None:
+        self.background.run(self._stop())
+
+    async def _stop(self) -> None:
+        if self.region is not None:
+            await self.region.detach()
+        assert self.application is not None
+        await self.application.stop()
+
+    def attach(self) -> None:
+        """(Re-)attach the region, with the runs that it has."""
+        self.background.run(self._attach())
+
+    async def _attach(self) -> None:
+        public = (self.path / "state" / "keys" / "grant.pub").read_text().strip()
+        channel = open_channel(
+            self.port,
+            federation_dns_name(self.pki.trust_domain),
+            channel_credentials(
+                IdentityDirectory(self.identity("eu:scheduler"), self.pki.trust_domain).current
+            ),
+            SystemClock(),
+        )
+        if self.region is None:
+            self.region = FakeRegion(
+                channel, "eu", grant_keys=(StatementKey(bytes.fromhex(public)),)
+            )
+        self.region.channel = channel
+        await self.region.attach()
+
+    def identity(self, name: str) -> Path:
+        if name not in self.identities:
+            self.identities[name] = self.pki.directory(name)
+        return self.identities[name]
+
+    # --- the region ------------------------------------------------------------------------------
+
+    def run_of(self, task: str, n: int = 0) -> FakeRun:
+        assert self.region is not None
+        return self.background.run(self.region.run_of(task, n))
+
+    def write(self, task: str, stream: str, data: bytes) -> None:
+        """Let the task have written so much in all."""
+        assert self.region is not None
+        self.region.logs[task, stream] = data
+
+    def tell(self, task: str, **changes: Any) -> None:
+        assert self.region is not None
+        self.background.run(self.region.tell(task, **changes))
+
+    def end(
+        self,
+        task: str,
+        outcome: Outcome = Outcome.SUCCEEDED,
+        outputs: dict[str, bytes] | None = None,
+    ) -> None:
+        files = []
+        for path, data in (outputs or {}).items():
+            self.write(task, path, data)
+            digest = hashlib.sha256(data).hexdigest()
+            files.append(StoredFile(path=path, sha256=digest, size=len(data)))
+        self.run_of(task)
+        self.tell(task, state=RunState.ENDED, outcome=outcome, outputs=tuple(files))
+
+    # --- clients ---------------------------------------------------------------------------------
+
+    def client(self, identity: str = "project/demo/ann", **options: Any) -> Client:
+        options.setdefault("patience", Patience(retry_s=10.0, stream_s=20.0))
+        context = self.contexts(identity).get("test")
+        return Client(context.federation(), project=context.project, **options)
+
+    def contexts(self, identity: str = "project/demo/ann") -> Contexts:
+        context = Context(name="test", endpoint=self.port, identity=str(self.identity(identity)))
+        return Contexts(self.path / "config.toml", "test", {"test": context})
+
+    def cli(self, *arguments: str, identity: str = "project/demo/ann", stdin: str = "") -> Result:
+        """Run the command line in this process."""
+        config = self.path / f"config-{identity.replace('/', '-').replace(':', '-')}.toml"
+        contexts = Contexts(config, "test", self.contexts(identity).by_name)
+        contexts.save()
+        return CliRunner().invoke(
+            app, list(arguments), input=stdin, env={"INTERTIE_CONFIG": str(config)}
+        )
+
+    def ok(self, *arguments: str, **options: Any) -> str:
+        """Run the command line, which must succeed, and return its stdout."""
+        result = self.cli(*arguments, **options)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    def json(self, *arguments: str, **options: Any) -> Any:
+        return json.loads(self.ok(*arguments, "-o", "json", **options))
+
+    def task_file(self, name: str, text: str = NOOP) -> str:
+        path = self.path / f"{name}.yaml"
+        path.write_text(text.format(name=name))
+        return str(path)
+
+    def submit(self, name: str, *arguments: str, text: str = NOOP) -> str:
+        """Submit a task by the command line and return its full name."""
+        return self.ok("submit", self.task_file(name, text), "-q", *arguments).strip()
+
+    def settled(self, task: str) -> dict[str, Any]:
+        """Wait until the task is in a final state."""
+
+        def final() -> dict[str, Any] | None:
+            shown: dict[str, Any] = self.json("task", "show", task)
+            state = shown["state"].removeprefix("TASK_STATE_")
+            return shown if state in ("SUCCEEDED", "FAILED", "CANCELLED") else None
+
+        found = eventually_sync(final, WITHIN_S, what=f"the end of {task}")
+        assert found is not None
+        return found
+
+
+@pytest.fixture(scope="module")
+def background() -> Iterator[Background]:
+    background = Background()
+    yield background
+    background.close()
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, background: Background) -> Iterator[Place]:
+    path = tmp_path_factory.mktemp("federation")
+    pki = federation_pki(path / "pki", regions=["eu"])
+    pki.directory("federation/r1", path=path / "identity-r1")
+    place = Place(pki, path, background)
+    place.start()
+    place.attach()
+    yield place
+    place.stop()
+
+
+@pytest.fixture
+def lines_of() -> Any:
+    def lines_of(text: str) -> Sequence[list[str]]:
+        return [line.split() for line in text.splitlines() if line.strip()]
+
+    return lines_of
