@@ -16,7 +16,9 @@ def _records(place: Any) -> list[dict[str, Any]]:
     return [json.loads(entry) for entry in entries[: place.witness.size(place.origin)]]
 
 
-async def test_an_assignment_runs_to_its_end_with_cosigned_complete_usage(place, spec) -> None:
+async def test_an_assignment_runs_to_its_end_with_cosigned_complete_usage(
+    place: Any, spec: Any
+) -> None:
     application = await place.start()
     agent = await place.agent()
     await place.attached()

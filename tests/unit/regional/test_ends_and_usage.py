@@ -1,0 +1,258 @@
+"""How runs end, what is metered of them, and what of their time is lost."""
+
+from typing import Any
+
+import pytest
+
+from intertie.drive.effects import Fail, Reply
+from intertie.errors import Reason
+from intertie.metering import records
+from intertie.model.agentlink import (
+    AckRun,
+    AckUsage,
+    AgentRunUpdate,
+    CheckpointVerdict,
+    StartRun,
+    StopRun,
+)
+from intertie.model.link import CancelRun, RunUpdate
+from intertie.model.states import FailureClass, Outcome, RunState
+from intertie.model.token import Epoch, Token
+from regional.domain.events import Adjust, CreateNative, Evict, UsagePending
+
+NATIVE = "projects/eu/tasks/03-01890000-0000-7000-8000-00000000ffff"
+
+
+@pytest.fixture
+def running(linked: Any, ask: Any, spec: Any) -> tuple[Any, str, StartRun]:
+    """(region, task, order) of a run that runs."""
+    task, out = linked.assign(spec)
+    (order,) = ask.sent(out, StartRun)
+    linked.runs_on("n1", order)
+    return linked, task, order
+
+
+def _native(region: Any, spec: Any, ticket: int = 1) -> Any:
+    event = CreateNative(
+        ticket=ticket,
+        task=NATIVE,
+        spec=spec,
+        principal="op-1",
+        request_id="r1",
+        request_digest="d",
+    )
+    return region.do(event)
+
+
+def test_an_end_is_written_with_its_record_and_then_acknowledged(running: Any, ask: Any) -> None:
+    region, task, order = running
+    region.sample("n1", order, 1, final=True)
+    out = region.ends("n1", order)
+    assert ask.kinds(out) == ["RunUpdate", "AckRun"]
+    assert any(isinstance(effect, UsagePending) for effect in out)
+    (end,) = region.records("run_end")
+    assert (end["outcome"], end["useful_ms"], end["complete"]) == ("SUCCEEDED", 1_000, True)
+    assert end["task"] == task.rpartition("/")[2]
+
+
+def test_an_end_told_twice_is_acknowledged_and_recorded_once(running: Any, ask: Any) -> None:
+    region, _, order = running
+    region.ends("n1", order)
+    out = region.ends("n1", order, exit_code=3)
+    assert [ack.token for ack in ask.sent(out, AckRun)] == [order.token]
+    assert len(region.records("run_end")) == 1
+
+
+def test_samples_are_metered_once_and_in_order(running: Any, ask: Any) -> None:
+    region, _, order = running
+    (ack,) = ask.sent(region.sample("n1", order, 1), AckUsage)
+    assert ack.interval == 1
+    before = region.records("usage")
+    assert ask.sent(region.sample("n1", order, 1, ms=9_000), AckUsage)
+    assert region.records("usage") == before
+    assert ask.sent(region.sample("n1", order, 3), AckUsage) == []
+    assert region.records("usage") == before
+    assert ask.sent(region.sample("n1", order, 2), AckUsage)
+    assert len(region.records("usage")) == 2 * len(before)
+
+
+def test_meters_count_what_was_held_by_the_boot_clock(running: Any) -> None:
+    region, _, order = running
+    region.sample("n1", order, 1, ms=2_000)
+    quantities = {r["meter"]: r["quantity"] for r in region.records("usage")}
+    assert quantities == {
+        "cpu.held_core_ms": 2_000,
+        "mem.held_mib_ms": 512 * 2_000,
+        "cpu.used_core_ms": 1_000,
+        "mem.used_mib_ms": 2_000,
+    }
+
+
+def test_usage_without_its_last_sample_is_said_to_be_incomplete(running: Any) -> None:
+    region, _, order = running
+    region.sample("n1", order, 1)
+    region.ends("n1", order, boot_ms=5_000)
+    (end,) = region.records("run_end")
+    assert end["complete"] is False
+    assert end["useful_ms"] == 5_000
+
+
+def test_a_failure_loses_what_is_after_the_last_committed_checkpoint(
+    running: Any, ask: Any
+) -> None:
+    region, task, order = running
+    out = region.checkpoint("n1", order, step=7, at_ms=3_000)
+    (verdict,) = ask.sent(out, CheckpointVerdict)
+    assert verdict.committed
+    region.ends("n1", order, exit_code=1, boot_ms=10_000)
+    run = region.run(task)
+    assert (run.run_ms, run.lost_ms, run.reclaimed_ms) == (10_000, 7_000, 0)
+    (end,) = region.records("run_end")
+    assert (end["useful_ms"], end["lost_ms"], end["checkpoint"]) == (3_000, 7_000, "ab" * 32)
+
+
+def test_an_eviction_loses_time_that_the_owner_reclaimed(running: Any) -> None:
+    region, task, order = running
+    region.checkpoint("n1", order, step=1, at_ms=4_000)
+    event = Evict(ticket=5, task=task, reason="power", request_id="e", request_digest="d")
+    region.do(event)
+    region.ends("n1", order, exit_code=None, signal=15, boot_ms=6_000, evidence={"stopped": "x"})
+    run = region.run(task)
+    assert (run.outcome, run.cause) == (Outcome.EVICTED, "owner")
+    assert (run.lost_ms, run.reclaimed_ms) == (2_000, 2_000)
+
+
+def test_a_cancel_by_the_submitter_loses_nothing(running: Any) -> None:
+    region, task, order = running
+    region.said(CancelRun(task=task, epoch=Epoch(1, 1), reason="enough"))
+    region.ends("n1", order, exit_code=None, signal=15, boot_ms=6_000, evidence={"stopped": "x"})
+    run = region.run(task)
+    assert (run.outcome, run.lost_ms) == (Outcome.CANCELLED, 0)
+
+
+def test_a_run_that_succeeded_before_the_stop_reached_it_has_succeeded(running: Any) -> None:
+    region, task, order = running
+    region.said(CancelRun(task=task, epoch=Epoch(1, 1), reason="enough"))
+    region.ends("n1", order)
+    assert region.run(task).outcome is Outcome.SUCCEEDED
+
+
+def test_time_of_a_placement_that_was_lost_counts_and_is_lost(linked: Any, ask: Any) -> None:
+    task, out = linked.assign(ask.moving())
+    (order,) = ask.sent(out, StartRun)
+    linked.runs_on("n1", order)
+    linked.sample("n1", order, 1, ms=4_000)
+    linked.checkpoint("n1", order, step=3, at_ms=1_500)
+    out = linked.attach("n2")
+    deadline = linked.ends(
+        "n1", order, exit_code=None, signal=9, boot_ms=4_000, evidence={"deadline": "1"}
+    )
+    (again,) = ask.sent(deadline, StartRun)
+    assert again.checkpoint.step == 3
+    linked.runs_on("n1" if again.task in str(linked.core.held["n1"].runs) else "n2", again)
+    node = linked.run(task).node
+    linked.sample(node, again, 1, ms=2_000, final=True)
+    linked.ends(node, again, boot_ms=2_000)
+    (end,) = linked.records("run_end")
+    assert (end["useful_ms"], end["lost_ms"], end["run"]) == (3_500, 2_500, "1-1.2")
+    assert {r["run"] for r in linked.records("placement")} == {"1-1.1", "1-1.2"}
+
+
+def test_checkpoints_are_committed_by_compare_and_swap(running: Any, ask: Any) -> None:
+    region, task, order = running
+    region.checkpoint("n1", order, step=5)
+    (older,) = ask.sent(region.checkpoint("n1", order, step=4), CheckpointVerdict)
+    assert older.committed
+    assert region.run(task).checkpoint.step == 5
+    stale = StartRun(
+        **{
+            **{f: getattr(order, f) for f in StartRun.__dataclass_fields__},
+            "token": Token(Epoch(1, 1), 9),
+        }
+    )
+    (refused,) = ask.sent(region.checkpoint("n1", stale, step=6), CheckpointVerdict)
+    assert (refused.committed, refused.reason) == (False, "STALE_TOKEN")
+    region.ends("n1", order)
+    (late,) = ask.sent(region.checkpoint("n1", order, step=9), CheckpointVerdict)
+    assert late.reason == "STALE_TOKEN"
+    assert region.run(task).checkpoint.step == 5
+
+
+def test_a_hardware_fault_sends_the_run_to_another_node_for_good(running: Any, ask: Any) -> None:
+    region, task, order = running
+    region.attach("n2")
+    out = region.ends("n1", order, exit_code=None, signal=9, evidence={"unkillable": "1"})
+    assert len(ask.sent(out, StartRun, "n2")) == 1
+    assert region.run(task).excluded == ("n1",)
+    (update, *_) = ask.sent(out, RunUpdate)
+    assert (update.state, update.excluded) == (RunState.QUEUED, ("n1",))
+
+
+def test_a_report_of_an_earlier_state_changes_nothing(running: Any, ask: Any) -> None:
+    region, task, order = running
+    late = AgentRunUpdate(task=task, token=order.token, state=RunState.STARTING)
+    assert region.says("n1", late) == []
+    assert region.run(task).state is RunState.RUNNING
+
+
+# --- the owner's own work and orders -------------------------------------------------------------
+
+
+def test_native_work_needs_no_federation_and_is_not_told_to_it(
+    region: Any, ask: Any, spec: Any
+) -> None:
+    region.attach("n1")
+    out = _native(region, spec)
+    assert [type(e) for e in out if isinstance(e, Reply)] == [Reply]
+    (order,) = ask.sent(out, StartRun)
+    region.attach_upward()
+    region.runs_on("n1", order)
+    out = region.ends("n1", order)
+    assert ask.sent(out, RunUpdate) == []
+    assert region.core.runs == {}
+    (end,) = region.records("run_end")
+    assert (end["payer"], end["project"]) == ("eu", "eu")
+    assert "grant_sha256" not in end
+
+
+def test_an_evicted_guest_returns_to_the_federation(running: Any, ask: Any) -> None:
+    region, task, order = running
+    out = region.do(Evict(ticket=5, task=task, reason="p", request_id="e", request_digest="d"))
+    (stop,) = ask.sent(out, StopRun)
+    assert stop.outcome is Outcome.EVICTED
+    out = region.ends("n1", order, exit_code=None, signal=15, evidence={"stopped": "x"})
+    assert ask.sent(out, StartRun) == []
+    assert ask.sent(out, RunUpdate)[0].outcome is Outcome.EVICTED
+
+
+def test_evicting_what_does_not_run_is_not_found(linked: Any) -> None:
+    event = Evict(ticket=5, task=NATIVE, reason="p", request_id="e", request_digest="d")
+    (fail,) = [e for e in linked.do(event) if isinstance(e, Fail)]
+    assert fail.error.reason is Reason.NOT_FOUND
+
+
+def test_an_adjustment_cites_the_leaf_that_it_corrects(running: Any) -> None:
+    region, _, order = running
+    region.sample("n1", order, 1)
+    body = next(r for r in region.records("usage") if r["meter"] == "cpu.held_core_ms")
+    leaf = records.seal(body, seq=17, recorded_ms=1, salt="0" * 32)
+    event = Adjust(
+        ticket=3,
+        original=leaf,
+        n=1,
+        quantity=-500,
+        reason="agreed",
+        request_id="a",
+        request_digest="d",
+    )
+    (reply,) = [e for e in region.do(event) if isinstance(e, Reply)]
+    (adjustment,) = region.records("adjustment")
+    assert reply.value == adjustment["rid"] == f"{body['rid']}/adj/1"
+    assert (adjustment["quantity"], adjustment["adjusts"]["seq"]) == (-500, 17)
+
+
+def test_failure_classes_reach_the_federation(running: Any, ask: Any) -> None:
+    region, _, order = running
+    out = region.ends("n1", order, exit_code=None, signal=9, evidence={"oom": "1"})
+    (update,) = ask.sent(out, RunUpdate)
+    assert update.failure_class is FailureClass.OOM_HOST
