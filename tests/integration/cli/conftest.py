@@ -13,15 +13,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+import grpc.aio
 import pytest
 from typer.testing import CliRunner, Result
 
 from federation.app import Application
 from federation.config import Config
+from intertie.api.metering.v1 import metering_service_pb2 as pb
+from intertie.api.metering.v1.metering_service_pb2_grpc import MeteringServiceStub
 from intertie.cli.app import app
 from intertie.clock import SystemClock
 from intertie.config import load
+from intertie.metering import canonical, records
 from intertie.metering.dsse import StatementKey
+from intertie.metering.log.checkpoint import Checkpoint, sign
+from intertie.metering.log.merkle import CompactRange, consistency_proof, leaf_hash, nodes_of
+from intertie.metering.log.note import Signer
+from intertie.metering.log.witness import build_request
+from intertie.model.meters import HOUR_MS
+from intertie.model.names import TaskName
 from intertie.model.states import Outcome, RunState
 from intertie.model.task import StoredFile
 from intertie.pki.load import IdentityDirectory
@@ -57,6 +67,74 @@ class Background:
         self._loop.close()
 
 
+PRICES = {
+    "type": "intertie.prices/v1",
+    "version": "test-1",
+    "currency": "EUR",
+    "minor_digits": 2,
+    "meters": ["cpu.held_core_ms"],
+    "units": [3],
+    "nanos": [600_000_000],
+}
+
+
+@dataclass
+class MeteringLog:
+    """The region's log: leaves sealed as a sequencer would, pushed and cosigned for real."""
+
+    origin: str = "intertie.example/region/eu/metering"
+    leaves: list[bytes] = field(default_factory=list)
+    cosigned: int = 0
+
+    @property
+    def signer(self) -> Signer:
+        return Signer.from_seed(self.origin, b"\x07" * 32)
+
+    def append(self, body: records.Body, **changes: Any) -> int:
+        seq = len(self.leaves)
+        now_ms = SystemClock().now().utc_ms
+        salt = hashlib.sha256(b"%d" % seq).hexdigest()[:32]
+        fields = dict(body) | {"seq": seq, "recorded_ms": now_ms, "salt": salt} | changes
+        self.leaves.append(canonical.encode(fields))
+        return seq
+
+    def usage(self, run: FakeRun, quantity: int, interval: int = 1, **changes: Any) -> int:
+        """A record of held cores under the run's real grant, ten minutes ago."""
+        name = TaskName.parse(run.task)
+        start_ms = (SystemClock().now().utc_ms // HOUR_MS - 1) * HOUR_MS + interval * 60_000
+        who = {"project": name.project, "payer": name.project, "grant_sha256": run.grant_sha256}
+        key = records.RunKey(
+            region="eu",
+            principal="p-1",
+            task=name.id,
+            run=str(run.token),
+            rank=0,
+            node="n1",
+            **(who | changes),
+        )
+        span = records.Span(start_ms, start_ms + 60_000, 60_000)
+        body = records.usage(
+            key, span, meter="cpu.held_core_ms", interval=interval, quantity=quantity
+        )
+        return self.append(body)
+
+    async def publish(self, channel: grpc.aio.Channel) -> None:
+        """Push what is new, and have the checkpoint cosigned."""
+        stub = MeteringServiceStub(channel)
+        entries = self.leaves[self.cosigned :]
+        push = pb.PushEntriesRequest(origin=self.origin, start=self.cosigned, entries=entries)
+        await stub.PushEntries(push)
+        hashes = [leaf_hash(leaf) for leaf in self.leaves]
+        node = nodes_of(hashes)
+        size = len(hashes)
+        head = Checkpoint(self.origin, size, CompactRange().extend(hashes).root())
+        proof = consistency_proof(node, self.cosigned, size)
+        body = build_request(self.cosigned, proof, sign(head, self.signer))
+        answer = await stub.AddLogCheckpoint(pb.AddLogCheckpointRequest(body=body))
+        assert answer.status == 200, answer
+        self.cosigned = size
+
+
 @dataclass
 class Place:
     """The federation with its region, and everything that a test does to them."""
@@ -68,6 +146,7 @@ class Place:
     region: FakeRegion | None = None
     port: str = "127.0.0.1:0"
     identities: dict[str, Path] = field(default_factory=dict)
+    log: MeteringLog = field(default_factory=MeteringLog)
 
     # --- servers ---------------------------------------------------------------------------------
 
@@ -75,10 +154,12 @@ class Place:
         self.background.run(self._start())
 
     async def _start(self) -> None:
+        (self.path / "prices.json").write_text(json.dumps(PRICES))
         flags = [
             f"state_dir={self.path / 'state'}",
             f"identity_dir={self.path / 'identity-r1'}",
             f"listen={self.port}",
+            f"prices_file={self.path / 'prices.json'}",
             "timing.beat=300ms",
             "timing.lease=3s",
             "timing.delta=100ms",
@@ -113,7 +194,10 @@ class Place:
         )
         if self.region is None:
             self.region = FakeRegion(
-                channel, "eu", grant_keys=(StatementKey(bytes.fromhex(public)),)
+                channel,
+                "eu",
+                grant_keys=(StatementKey(bytes.fromhex(public)),),
+                log_vkey=self.log.signer.key.vkey,
             )
         self.region.channel = channel
         await self.region.attach()
@@ -151,6 +235,11 @@ class Place:
             files.append(StoredFile(path=path, sha256=digest, size=len(data)))
         self.run_of(task)
         self.tell(task, state=RunState.ENDED, outcome=outcome, outputs=tuple(files))
+
+    def publish(self) -> None:
+        """Bring the log's new leaves to the federation."""
+        assert self.region is not None
+        self.background.run(self.log.publish(self.region.channel))
 
     # --- clients ---------------------------------------------------------------------------------
 

@@ -201,8 +201,9 @@ def test_ctrl_c_while_waiting_leaves_the_task_and_says_how_to_go_on(place: Any) 
     process = command(place, "submit", place.task_file("interrupted"), "--wait")
     (name,) = eventually_sync(lambda: names_of(place, "interrupted"), WITHIN_S)
     place.run_of(name)
-    assert process.stderr is not None
-    eventually_sync(lambda: "RUNNING" in process.stderr.readline(), WITHIN_S)
+    told = process.stderr
+    assert told is not None
+    eventually_sync(lambda: "RUNNING" in told.readline(), WITHIN_S)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=WITHIN_S)
     assert process.returncode == 130
