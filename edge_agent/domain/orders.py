@@ -143,7 +143,8 @@ class Orders:
         stop = Stop(outcome=order.outcome, reason=order.reason, notice_ms=order.notice_ms)
         run = core.runs.get(RunKey(order.task, order.token))
         if run is None:
-            self._refuse(order.task, RunKey(order.task, order.token), evidence_of(stop))
+            unknown = {"lost": "the node has no such run"}
+            self._refuse(order.task, RunKey(order.task, order.token), unknown)
         elif run.is_live:
             self.stop(run, stop)
         else:

@@ -11,7 +11,7 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from intertie.config import load
 from intertie.model.agentlink import StartRun
 from intertie.model.names import task_id
 from intertie.model.pool import NodeCapability
+from intertie.model.task import StoredFile
 from intertie.testing.pki import FederationPki, federation_pki
 from intertie.testing.scripted_region import ScriptedRegion, start_order
 from intertie.testing.waiting import eventually, eventually_sync
@@ -181,6 +182,25 @@ class Site:
         """The order to run a small program."""
         return self.order(PYTHON, "-I", "-S", "-c", code, **changes)
 
+    def files(self, *files: tuple[str, str, int, int]) -> dict[str, Any]:
+        """Fields of an order: (path, digest, size, mode) each."""
+        return {
+            "files": tuple(StoredFile(path=f[0], sha256=f[1], size=f[2]) for f in files),
+            "modes": tuple(f[3] for f in files),
+        }
+
+    def hold_blobs(self, sha256: str) -> None:
+        """Let reads of a blob hang, as on a link that passes nothing."""
+        read = self.region.blobs.read
+
+        async def held(digest: str, offset: int = 0, limit: int = 0) -> AsyncIterator[bytes]:
+            if digest == sha256:
+                await asyncio.Event().wait()
+            async for chunk in read(digest, offset, limit):
+                yield chunk
+
+        self.region.blobs.read = held  # type: ignore[method-assign] # the fault that is tested
+
     async def output(self, order: StartRun, stream: str = "stdout") -> bytes:
         """What an ended run has printed, as the region keeps it."""
         end = await self.region.ended(order)
@@ -196,6 +216,11 @@ class Site:
             return chunk.data if text in chunk.data else b""
 
         return await eventually(printed, BOUND_S, 0.05, what=f"{text!r} is printed")
+
+
+@pytest.fixture(name="alive")
+def _alive() -> Callable[[int], bool]:
+    return alive
 
 
 @pytest.fixture
