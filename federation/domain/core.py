@@ -249,8 +249,7 @@ class FederationCore:
                 self.queue.remove(after.id)
             self._index(after, waits=before.state is not TaskState.PENDING)
         self._write(after)
-        run_changed = before.run != after.run
-        if before.state is not after.state or run_changed:
+        if before.state is not after.state or _stage(before) != _stage(after):
             self._record(before, after, reason, actor, message)
 
     def _index(self, task: Task, *, waits: bool = True) -> None:
@@ -324,3 +323,9 @@ def changed_meanwhile(task: Task) -> IntertieError:
         remedy="Read it again and decide anew.",
         metadata={"etag": str(task.version)},
     )
+
+
+def _stage(task: Task) -> tuple[object, ...]:
+    """What of a run is worth an event: where and how far it is, not each checkpoint of it."""
+    run = task.run
+    return () if run is None else (run.token, run.state, run.node)

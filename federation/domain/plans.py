@@ -92,15 +92,7 @@ def remedy_for(verdicts: tuple[Verdict, ...]) -> str:
     best = min(verdicts, key=lambda v: (sum(not c.holds for c in v.checks), v.region))
     if best.feasible:
         return f"{best.region} may and can run it and is full: it starts when something ends there."
-    return f"{best.region} would run it if {' and '.join(map(_change, _failed(best)))}."
-
-
-def _failed(v: Verdict) -> list[Check]:
-    return [check for check in v.checks if not check.holds]
-
-
-def _change(check: Check) -> str:
-    return f"{check.name} were {check.need} (it is {check.have})"
+    return f"{best.region} is nearest. {router.describe(best)}."
 
 
 def _question(id_: str, demand: Demand) -> OfferRequest:

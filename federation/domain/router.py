@@ -14,6 +14,7 @@ from intertie.model.pool import NodeClass, Shape
 from intertie.model.spec import TaskSpec
 from intertie.model.states import WaitReason
 from intertie.model.task import Check, Verdict, Weight
+from intertie.model.units import format_bytes
 from intertie.model.validate import shapes
 from intertie.ports import Now
 from intertie.residency.paths import allowed
@@ -170,7 +171,8 @@ def _capability(shapes: Sequence[Shape], member: Member) -> tuple[int, Check]:
             return index, Check("capability", _show(shape), "a node that fits", True)
     have = "; ".join(
         f"{c.nodes} {c.architecture} node(s) up to {c.max_cpu / 1000:g} cpu,"
-        f" {c.max_memory >> 20} MiB memory, {c.max_disk >> 20} MiB disk, {c.max_devices} device(s)"
+        f" {format_bytes(c.max_memory)} memory, {format_bytes(c.max_disk)} disk,"
+        f" {c.max_devices} device(s)"
         f"{' ' + c.model if c.model else ''}"
         for c in classes
     )
@@ -178,7 +180,10 @@ def _capability(shapes: Sequence[Shape], member: Member) -> tuple[int, Check]:
 
 
 def _show(shape: Shape) -> str:
-    text = f"{shape.cpu / 1000:g} cpu, {shape.memory >> 20} MiB memory, {shape.disk >> 20} MiB disk"
+    text = (
+        f"{shape.cpu / 1000:g} cpu, {format_bytes(shape.memory)} memory,"
+        f" {format_bytes(shape.disk)} disk"
+    )
     if shape.devices:
         text += f", {shape.devices} device(s)"
         if shape.device_models:

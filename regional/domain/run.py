@@ -147,6 +147,8 @@ def placed(
         kept_ms=0,
         intervals=0,
         usage_complete=False,
+        cause="",
+        message="",
     )
 
 

@@ -22,6 +22,8 @@ from intertie.sdk.client import Client
 
 POLL_S = 0.2
 PATIENCE_S = 240.0
+FIRST_STEP = 5
+"""The node is killed only after this step is committed: there must be something to lose."""
 
 T = TypeVar("T")
 
@@ -202,8 +204,12 @@ class Story:
             wait=wait_fixed(POLL_S),
             retry=retry_if_result(lambda answer: not holds(answer)),
         )
+
+        async def attempt() -> T:
+            return await ask()
+
         try:
-            return await asking(ask)
+            return await asking(attempt)
         except RetryError:
             raise error(
                 Reason.DEADLINE_EXCEEDED, f"The demo waited {PATIENCE_S:g} s for {what}."
@@ -216,7 +222,8 @@ class Story:
 def _has_checkpoint(task: Task) -> bool:
     run = task.run
     live = run is not None and run.state is RunState.RUNNING and task.state is TaskState.RUNNING
-    return live and run is not None and run.checkpoint is not None
+    checkpoint = run.checkpoint if run is not None else None
+    return live and checkpoint is not None and checkpoint.step >= FIRST_STEP
 
 
 def _runs_elsewhere(task: Task, node: str) -> bool:

@@ -3,6 +3,7 @@
 Must not decide anything; every figure comes from whoever calls.
 """
 
+import sys
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -11,12 +12,20 @@ from rich.table import Table
 from intertie.clock import SystemClock
 from intertie.errors import Reason, error
 
+WIDTH = 160
+"""Columns where the output is no terminal."""
+
+
+def is_tty() -> bool:
+    """Whether a person looks on directly."""
+    return sys.stdout.isatty()
+
 
 class Telling:
     """Prints the story with the time since its beginning."""
 
     def __init__(self) -> None:
-        self.console = Console(highlight=False)
+        self.console = Console(highlight=False, soft_wrap=True, width=None if is_tty() else WIDTH)
         self._clock = SystemClock()
         self._start_ns = self._clock.now().boot_ns
         self.checks = 0
@@ -39,10 +48,12 @@ class Telling:
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Rows under a line of names."""
-        table = Table(*columns, box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+        table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+        for column in columns:
+            table.add_column(column, no_wrap=True)
         for row in rows:
             table.add_row(*(str(cell) for cell in row))
-        self.console.print(table)
+        self.console.print(table, crop=False)
 
     def check(self, holds: object, text: str) -> None:
         """A claim of the demo: it holds, or the demo ends with an error."""

@@ -64,7 +64,7 @@ def region(layout: Layout, description: Description) -> dict[str, Table]:
             "witnesses": [_line(keys / "witness.vkey")],
         },
         "timing": {
-            "agent_lease": "6s",
+            "agent_lease": "10s",
             "beat": "1s",
             "kill": "2s",
             "notice": "2s",

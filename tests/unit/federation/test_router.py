@@ -69,7 +69,7 @@ def test_a_plan_that_fails_says_which_change_would_make_it_run(
     room.attach()
     found = plan(room, pick, spec(resources=Resources(cpu=9_000)))
     assert found.chosen == ""
-    assert found.remedy.startswith("eu would run it if capability were 9 cpu")
+    assert found.remedy.startswith("eu is nearest. capability: needs 9 cpu")
 
 
 def test_a_plan_does_not_wait_for_a_region_that_does_not_answer(
