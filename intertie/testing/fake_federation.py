@@ -187,10 +187,10 @@ class FakeFederation(pb_grpc.LinkServiceServicer):
     ) -> AsyncIterator[pb.AttachResponse]:
         """Serve a region."""
         del context
-        if self.refuses_links is not None:
-            raise self.refuses_links
         requests = aiter(request_iterator)
         first = await anext(requests)
+        if self.refuses_links is not None:
+            raise self.refuses_links
         hello = region_message_from_pb(first.messages[0])
         assert isinstance(hello, RegionHello), "the first message is the hello"
         region = caller().region
