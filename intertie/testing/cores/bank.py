@@ -178,6 +178,11 @@ DECODERS = {ACCOUNT: decoder(Account), CLOSED: decoder(Account)}
 decode_moved = decoder(Moved)
 
 
+def numbered_move(number: int, ticket: int = 0) -> Move:
+    """The move with a number: the same for every process that makes it."""
+    return Move(ticket, f"a{number % 5}", f"b{number % 3}", number % 7 + 1, f"m{number}")
+
+
 def balances_after(moves: Iterable[Move]) -> Mapping[str, int]:
     """What the accounts must hold after a set of moves: the dumb reference."""
     balances: dict[str, int] = {}
