@@ -23,10 +23,10 @@ from edge_agent.adapters.region.logs import LogReads
 from edge_agent.adapters.work.checkpoints import Checkpoints
 from edge_agent.adapters.work.collecting import Collector
 from edge_agent.adapters.work.staging import Stager
-from edge_agent.config import Config
-from edge_agent.domain.core import ORDER, RUN, SAMPLE, SHARD, AgentCore
+from edge_agent.domain.core import ORDER, RUN, SAMPLE, SHARD, AgentCore, Node
 from edge_agent.domain.events import RunKey
 from edge_agent.domain.run import PUBLIC, NodeRun
+from edge_agent.domain.settings import Settings
 from intertie.api.agent.v1.link_service_pb2_grpc import AgentLinkServiceStub
 from intertie.api.federation.v1.blob_service_pb2_grpc import BlobServiceStub
 from intertie.clock import SystemClock, SystemIds
@@ -55,7 +55,7 @@ class Application:
     """One agent.
 
     Args:
-        config: as loaded.
+        settings: from `Config.as_settings`.
         capability: what the node has; probed if absent.
         clock: time.
         ids: ids and secrets.
@@ -63,13 +63,13 @@ class Application:
 
     def __init__(
         self,
-        config: Config,
+        settings: Settings,
         *,
         capability: NodeCapability | None = None,
         clock: Clock | None = None,
         ids: IdSource | None = None,
     ) -> None:
-        self.config = config
+        self.settings = settings
         self.metrics = Metrics(process=True)
         self.metrics_port = 0
         self._capability = capability
@@ -78,7 +78,7 @@ class Application:
         self._rng = random.Random(ids.token_hex(16))  # noqa: S311 - jitter, no secrets
         self.incarnation = ids.uuid7()
         self._boot_id = self._clock.now().boot_id
-        self.folders = Folders(config.state_dir, config.first_uid)
+        self.folders = Folders(Path(settings.state_dir), settings.first_uid)
         self._store: JournalStore | None = None
         self._pump: Pump | None = None
         self._channels: Channels | None = None
@@ -128,16 +128,16 @@ class Application:
         self._channels = self._store = None
 
     async def _start(self) -> None:
-        config, folders = self.config, self.folders
+        settings, folders = self.settings, self.folders
         await asyncio.to_thread(folders.prepare)
         self._store = await asyncio.to_thread(JournalStore, folders.link)
         if self._capability is None:
             self._capability = await asyncio.to_thread(probe, folders.state)
         self._capability = bounded(
             self._capability,
-            cpu=config.capacity.cpu_millis,
-            memory=config.capacity.memory,
-            disk=config.capacity.disk,
+            cpu=settings.cpu,
+            memory=settings.memory,
+            disk=settings.disk,
         )
         await self._wire(self._store, self._capability)
         assert self._pump is not None, "wired"
@@ -148,13 +148,13 @@ class Application:
         await self.keeping.ready()
         self.link.start()
         self._telemetry = TelemetryServer(self.metrics.registry, self._is_healthy)
-        self.metrics_port = await self._telemetry.start(config.metrics_port)
+        self.metrics_port = await self._telemetry.start(settings.metrics_port)
         self._measure()
-        _log.info("serving", node=config.node, metrics_port=self.metrics_port)
+        _log.info("serving", node=settings.node, metrics_port=self.metrics_port)
 
     async def _wire(self, store: JournalStore, capability: NodeCapability) -> None:
-        config, folders = self.config, self.folders
-        identity = IdentityDirectory(config.identity_dir, config.trust_domain)
+        settings, folders = self.settings, self.folders
+        identity = IdentityDirectory(Path(settings.identity_dir), settings.trust_domain)
         channels = self._channels = Channels(identity, self._clock, self.metrics)
         channels.start()
         pump = self._pump = Pump(
@@ -169,13 +169,11 @@ class Application:
             },
             release=self._release,
         )
-        process = KeeperProcess(
-            folders.keeper, cgroup=config.task.cgroup, kill_ms=config.timing.kill
-        )
+        process = KeeperProcess(folders.keeper, cgroup=settings.cgroup, kill_ms=settings.kill_ms)
         self._process, self.keeping = process, Supervision(process, pump.tell)
         self.link = self._make_link(channels, capability, pump)
         blobs = RegionBlobs(self._stub(channels, BlobServiceStub), self._rng)
-        cache = BlobCache(folders.cache, config.cache)
+        cache = BlobCache(folders.cache, settings.cache_bytes)
         await asyncio.to_thread(cache.load)
         checkpoints = Checkpoints(folders, blobs, self._clock)
         parts = Parts(
@@ -190,7 +188,7 @@ class Application:
         self._outward = Outward(parts, self._task_settings(), devices, pump.tell)
 
     def _make_link(self, channels: Channels, capability: NodeCapability, pump: Pump) -> RegionLink:
-        timing = self.config.timing
+        settings = self.settings
         link = RegionLink(
             self._stub(channels, AgentLinkServiceStub),
             lambda: self._hello(capability),
@@ -198,25 +196,25 @@ class Application:
             free_disk=self._free_disk,
             clock=self._clock,
             rng=self._rng,
-            dialling=Dialling(timing.reconnect / 1000, timing.reconnect_most / 1000),
+            dialling=Dialling(settings.reconnect_ms / 1000, settings.reconnect_most_ms / 1000),
         )
         link.serve_logs(LogReads(self._find_logs, link.answer))
         return link
 
     def _stub(self, channels: Channels, make: Callable[..., Stub]) -> Callable[[], Stub]:
-        config = self.config
-        domain = region_trust_domain(config.region, config.trust_domain)
-        name = parse(f"spiffe://{domain}/scheduler", config.trust_domain).dns_name
-        return lambda: channels.stub(config.scheduler, name, make)
+        settings = self.settings
+        domain = region_trust_domain(settings.region, settings.trust_domain)
+        name = parse(f"spiffe://{domain}/scheduler", settings.trust_domain).dns_name
+        return lambda: channels.stub(settings.scheduler, name, make)
 
     def _task_settings(self) -> TaskSettings:
-        config = self.config
+        settings = self.settings
         return TaskSettings(
-            task_path=tuple(part for part in config.task_path.split(":") if part),
-            uid_base=config.uid_base,
-            log_bytes=config.task.log_bytes,
-            pids=config.task.pids,
-            grace_ms=config.timing.grace,
+            task_path=settings.task_path,
+            uid_base=settings.uid_base,
+            log_bytes=settings.log_bytes,
+            pids=settings.pids,
+            grace_ms=settings.grace_ms,
         )
 
     # --- the core --------------------------------------------------------------------------------
@@ -229,7 +227,15 @@ class Application:
             self.keeping.resync()
         if self.link is not None:
             self.link.reconnect()
-        return AgentCore(loaded, now, node=self.config.as_node())
+        settings = self.settings
+        node = Node(
+            site=settings.site,
+            slots=settings.uid_count,
+            kill_ms=settings.kill_ms,
+            delta_ms=settings.delta_ms,
+            resend_ms=settings.resend_ms,
+        )
+        return AgentCore(loaded, now, node=node)
 
     def _release(self, effects: Sequence[object], _logged: Sequence[Logged]) -> None:
         assert self._outward is not None, "effects before anything is wired"
@@ -243,10 +249,10 @@ class Application:
     def _hello(self, capability: NodeCapability) -> AgentHello:
         assert self.keeping is not None, "not started"
         return AgentHello(
-            node=self.config.node,
+            node=self.settings.node,
             incarnation=self.incarnation,
             boot_id=self._boot_id,
-            site=self.config.site,
+            site=self.settings.site,
             software=software(),
             protocol_min=PROTOCOL_MIN,
             protocol_max=PROTOCOL_MAX,
@@ -268,7 +274,7 @@ class Application:
     # --- what is shown ---------------------------------------------------------------------------
 
     def _free_disk(self) -> int:
-        status = os.statvfs(self.config.state_dir)
+        status = os.statvfs(self.settings.state_dir)
         return status.f_bavail * status.f_frsize
 
     def _is_healthy(self) -> bool:

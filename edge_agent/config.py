@@ -10,7 +10,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from edge_agent.domain.core import Node
+from edge_agent.domain.settings import Settings as AgentSettings
 from intertie.config import NESTED, Bytes, Millis, Section, Settings, of_text
 from intertie.errors import IntertieError
 from intertie.model.jurisdiction import path_fault
@@ -179,17 +179,34 @@ class Config(Settings):
             raise ValueError(f"uid_base + uid_count must be at most {LAST_UID}")
         return self
 
-    @property
-    def first_uid(self) -> int | None:
-        """User of the first slot; None if tasks run as our own user."""
-        return self.uid_base if self.uid_base and os.geteuid() == 0 else None
-
-    def as_node(self) -> Node:
-        """What the core must know."""
-        return Node(
+    def as_settings(self) -> AgentSettings:
+        """The same for code, with what this process may do."""
+        may_change_users = os.geteuid() == 0
+        return AgentSettings(
+            node=self.node,
+            region=self.region,
+            scheduler=self.scheduler,
+            trust_domain=self.trust_domain,
             site=self.site,
-            slots=self.uid_count,
+            state_dir=str(self.state_dir),
+            identity_dir=str(self.identity_dir.absolute()),
+            metrics_port=self.metrics_port,
+            log_level=self.log_level,
+            task_path=tuple(part for part in self.task_path.split(":") if part),
+            uid_base=self.uid_base,
+            uid_count=self.uid_count,
+            first_uid=self.uid_base if self.uid_base and may_change_users else None,
+            cache_bytes=self.cache,
+            cpu=self.capacity.cpu_millis,
+            memory=self.capacity.memory,
+            disk=self.capacity.disk,
             kill_ms=self.timing.kill,
             delta_ms=self.timing.delta,
             resend_ms=self.timing.resend,
+            grace_ms=self.timing.grace,
+            reconnect_ms=self.timing.reconnect,
+            reconnect_most_ms=self.timing.reconnect_most,
+            log_bytes=self.task.log_bytes,
+            pids=self.task.pids,
+            cgroup=self.task.cgroup,
         )

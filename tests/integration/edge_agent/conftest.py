@@ -21,6 +21,7 @@ import pytest
 from edge_agent.app import Application
 from edge_agent.config import Config
 from edge_agent.domain.events import RunKey
+from edge_agent.domain.settings import Settings
 from intertie.clock import SystemIds
 from intertie.config import load
 from intertie.model.agentlink import StartRun
@@ -70,13 +71,13 @@ class Agent:
     process: "subprocess.Popen[bytes] | None" = None
     keepers: set[int] = field(default_factory=set)
 
-    def config(self) -> Config:
+    def load(self) -> Settings:
         flags = [f"{key}={json.dumps(value)}" for key, value in self.settings.items()]
-        return load(Config, flags=flags, environment={})
+        return load(Config, flags=flags, environment={}).as_settings()
 
     async def up(self) -> Application:
         """Serve in this process."""
-        self.application = Application(self.config(), capability=CAPABILITY)
+        self.application = Application(self.load(), capability=CAPABILITY)
         await self.application.start()
         self._note_keeper()
         return self.application
@@ -189,14 +190,14 @@ class Site:
             "modes": tuple(f[3] for f in files),
         }
 
-    def hold_blobs(self, sha256: str) -> None:
+    def hold_blobs(self, held_back: str) -> None:
         """Let reads of a blob hang, as on a link that passes nothing."""
         read = self.region.blobs.read
 
-        async def held(digest: str, offset: int = 0, limit: int = 0) -> AsyncIterator[bytes]:
-            if digest == sha256:
+        async def held(sha256: str, offset: int = 0, limit: int = 0) -> AsyncIterator[bytes]:
+            if sha256 == held_back:
                 await asyncio.Event().wait()
-            async for chunk in read(digest, offset, limit):
+            async for chunk in read(sha256, offset, limit):
                 yield chunk
 
         self.region.blobs.read = held  # type: ignore[method-assign] # the fault that is tested
@@ -240,7 +241,8 @@ async def site(root: Path, tmp_path: Path) -> AsyncIterator[Site]:
     yield site
     for agent in site.agents:
         await agent.down()
-    await asyncio.to_thread(lambda: [agent.clean() for agent in site.agents])
+    for agent in site.agents:
+        await asyncio.to_thread(agent.clean)
     await site.region.down()
     assert not site.region.faults
 
