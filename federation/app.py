@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from federation.adapters.keys import Keys, load_keys
+from federation.adapters.membership import ReplicaMembership, read_tls
 from federation.adapters.mirror import Mirror
 from federation.adapters.prices import UNPRICED, adopt_prices, read_prices
 from federation.adapters.relay import Relay
@@ -34,11 +35,12 @@ from intertie.pki.load import IdentityDirectory
 from intertie.ports import Clock, IdSource, Now, Store
 from intertie.store.blobs import BlobStore
 from intertie.store.codec import decoder, encode
+from intertie.store.etcd.client import EtcdClient
 from intertie.store.open import open_store
 from intertie.store.pump import Pump
 from intertie.telemetry.http import TelemetryServer
 from intertie.telemetry.logs import logger
-from intertie.telemetry.metrics import BUILD
+from intertie.telemetry.metrics import ALARMS, ATTACHED_REGIONS, BUILD, LIVE_TASKS
 from intertie.telemetry.registry import Metrics
 from intertie.transport.layers.bounds import Limits
 from intertie.transport.server import Server, ServerOptions
@@ -81,6 +83,7 @@ class Application:
         self._pump: Pump | None = None
         self._server: Server | None = None
         self._telemetry: TelemetryServer | None = None
+        self._membership: ReplicaMembership | None = None
         self._links = Links()
         self._prices = UNPRICED
 
@@ -105,6 +108,9 @@ class Application:
     async def stop(self) -> None:
         """Stop serving, finish the running commit, close the store. Idempotent."""
         stopping = error(Reason.SHUTTING_DOWN, "The replica is stopping.")
+        if self._membership is not None:
+            await self._membership.stop()
+            self._membership = None
         self._links.close_all(stopping)
         if self._server is not None:
             await self._server.stop(STOP_GRACE_S)
@@ -133,8 +139,34 @@ class Application:
         await self._server.start()
         self._telemetry = TelemetryServer(self.metrics.registry, lambda: pump.is_loaded)
         self.metrics_port = await self._telemetry.start(config.metrics_port)
-        self.metrics.gauge(BUILD, software(), "federation").set(1)
+        self._measure(pump)
+        self._join()
         _log.info("serving", address=self.address, metrics_port=self.metrics_port)
+
+    def _measure(self, pump: Pump) -> None:
+        self.metrics.gauge(BUILD, software(), "federation").set(1)
+        tasks, regions = self.metrics.gauge(LIVE_TASKS), self.metrics.gauge(ATTACHED_REGIONS)
+        tasks.set_function(lambda: pump.drive.view.count(LIVE))
+        regions.set_function(lambda: len(self._links))
+
+    def _join(self) -> None:
+        """Seek our place in etcd, if there is one; nothing waits for it."""
+        etcd = self.config.etcd
+        if not etcd.endpoints:
+            return
+        tls = None
+        if etcd.ca is not None and etcd.cert is not None and etcd.key is not None:
+            tls = read_tls(etcd.ca, etcd.cert, etcd.key)
+        self._membership = ReplicaMembership(
+            EtcdClient(etcd.endpoints, tls=tls),
+            self._clock,
+            self.config.replica,
+            self._ids.uuid7(),
+            bans=self.bans,
+            ttl_s=etcd.ttl_seconds,
+            taken=lambda: self.metrics.counter(ALARMS, "replica_session_taken").inc(),
+        )
+        self._membership.start()
 
     def _make_pump(self, store: Store, keys: Keys) -> Pump:
         release = Release(self._links.send, keys.statements)

@@ -70,6 +70,10 @@ CHANNELS_REBUILT = CounterMetric(
 ALARMS = CounterMetric(
     "intertie_alarms_total", "Things that a person must look at; the log says more.", ("kind",)
 )
+LIVE_TASKS = GaugeMetric("intertie_federation_live_tasks", "Tasks that have not ended.")
+ATTACHED_REGIONS = GaugeMetric(
+    "intertie_federation_attached_regions", "Regions whose link stands now."
+)
 REGION_NODES = GaugeMetric("intertie_region_nodes", "Agents attached to the region now.")
 REGION_RUNS = GaugeMetric(
     "intertie_region_runs", "Runs of the region that wait or hold a node.", ("state",)
