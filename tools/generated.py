@@ -24,6 +24,9 @@ class Document:
 
 
 GENERATED = (
+    Document("docs/cli.md", "intertie.cli.docs", ("cli",)),
+    Document("docs/errors.md", "intertie.cli.docs", ("errors",)),
+    Document("docs/tasks.md", "intertie.cli.docs", ("tasks",)),
     Document("docs/metrics.md", "intertie.telemetry"),
     Document("docs/states.md", "tools.states_page"),
     Document("docs/configuration.md", "tools.configuration_page"),

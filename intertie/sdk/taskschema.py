@@ -9,6 +9,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from intertie.model.spec import TaskSpec, Unit
 from intertie.model.units import SIZES, TIMES, format_bytes, format_milli, format_millis
+from intertie.sdk.fieldtexts import FIELDS
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -89,8 +90,17 @@ def _object(model: Any, definitions: dict[str, Any]) -> dict[str, Any]:  # noqa:
             _add_default(properties, field.name, hint, field.default)
         elif field.default_factory is dataclasses.MISSING:
             required.append(field.name)
+        text = FIELDS[f"{model.__name__}.{field.name}"]
+        unit = properties[field.name].get("description", "")
+        if "$ref" not in properties[field.name] and get_origin(hint) is Annotated:
+            text = f"{text} {unit}"
+        properties[field.name] = properties[field.name] | {"description": text}
     if model.__name__ == "RunSpec":
-        properties["command"] = {"anyOf": [properties["command"], {"type": "string"}]}
+        command = properties["command"]
+        properties["command"] = {
+            "description": command.pop("description"),
+            "anyOf": [command, {"type": "string"}],
+        }
     body = {
         "description": inspect.getdoc(model),
         "type": "object",
