@@ -85,7 +85,8 @@ class Cluster:
     def kill(self, name: str) -> None:
         """End one process as a crash does; of an agent the keeper too, and so its tasks."""
         if name in self.description.agents:
-            kill_keeper(self.layout.process(name))
+            for pid in keeper_pids(self.layout.process(name)):
+                os.kill(pid, signal.SIGKILL)
         self.processes.stop(name, kill=True)
 
     def down(self) -> None:
@@ -154,8 +155,9 @@ class Cluster:
             path.write_text(PRICES, encoding="utf-8")
 
 
-def kill_keeper(state: Path) -> None:
-    """Kill the keeper of an agent, known by who listens on its socket; its tasks die with it."""
+def keeper_pids(state: Path) -> list[int]:
+    """The keepers of an agent, known by who listens on their sockets."""
+    found = []
     for path in state.rglob("keeper.sock"):
         with socket.socket(socket.AF_UNIX) as connection:
             try:
@@ -164,8 +166,8 @@ def kill_keeper(state: Path) -> None:
                 continue
             size = struct.calcsize("3i")
             peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-        pid, _, _ = struct.unpack("3i", peer)
-        os.kill(pid, signal.SIGKILL)
+        found.append(int(struct.unpack("3i", peer)[0]))
+    return found
 
 
 def etcd_argv(layout: Layout, description: Description) -> list[str]:

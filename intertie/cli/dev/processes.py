@@ -87,6 +87,7 @@ class Processes:
                 env={**os.environ, **environment},
             )
         process = Process(name, child.pid, start_time(child.pid), health)
+        child.returncode = 0  # it outlives this object, which would warn of that
         self._keep({**self.all(), name: process})
         return process
 
