@@ -1,4 +1,4 @@
-"""Prints docs/authorization.md: which roles may call which method, from the tables of the servers."""
+"""Prints docs/authorization.md: which roles may call which method, from the servers' tables."""
 
 from collections.abc import Mapping, Sequence
 
