@@ -12,7 +12,7 @@ from pathlib import Path
 from intertie.pki.files import read_private, write_private
 from intertie.ports import Clock
 from intertie.store.etcd.channels import Tls
-from intertie.store.etcd.client import EtcdClient
+from intertie.store.etcd.port import Membership
 from intertie.store.etcd.registration import Registration, Standing
 from intertie.telemetry.logs import logger
 
@@ -37,7 +37,7 @@ class Session:
 
     def __init__(
         self,
-        client: EtcdClient,
+        client: Membership,
         clock: Clock,
         region: str,
         incarnation: str,

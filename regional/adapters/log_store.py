@@ -133,9 +133,13 @@ class LogStore:
                 tiles.known[tile.level, tile.index] = data or b""
 
     async def leaves(self, start: int, end: int) -> AsyncIterator[list[bytes]]:
-        """Leaves [start, end) in pieces of at most 256, in order, as they are on disk."""
-        at = start
-        while at < end:
+        """Leaves [start, end) in pieces of at most 256, in order, as they are on disk.
+
+        Ends at the first that is not there: whoever needs all of them counts or hashes them.
+        """
+        at, before = start, -1
+        while before < at < end:
+            before = at
             first = await self._store.list_rows(
                 LEAVES, "", before=_order(at + 1), limit=1, descending=True
             )
