@@ -44,6 +44,7 @@ def main(arguments: list[str]) -> int:
     except SchemaError as error:
         log("schema", error=str(error))
         return EXIT_SCHEMA
+    _let_go_of_streams()
     linux.become_subreaper()
     backend = None if cgroup == "none" else detect(CgroupFs(), machine_mounts(), journal.keeper_id)
     table = _recovered_table(journal, backend, t_kill_ms)
@@ -69,6 +70,14 @@ def _recovered_table(journal: Journal, backend: Backend | None, t_kill_ms: int) 
     if lost or journal.damaged:
         log("recovered", lost=[str(run.key.run) for run in lost], damaged=journal.damaged)
     return table
+
+
+def _let_go_of_streams() -> None:
+    """Whoever started us may wait for the end of a pipe that we would hold open for ever."""
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    for stream in (0, 1):
+        os.dup2(null, stream)
+    os.close(null)
 
 
 def _raise_open_files() -> int:

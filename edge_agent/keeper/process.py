@@ -102,8 +102,8 @@ def _become(plan: Plan, keeper: int, fault: int, stdout: int, stderr: int) -> No
         stage[0] = "exec"
         os.execvpe(plan.spec.argv[0], plan.spec.argv, _environment(plan))  # noqa: S606 - no shell is the point
     except OSError as error:
-        name = plan.spec.argv[0] if stage[0] == "exec" else plan.spec.cwd
-        text = f"{stage[0]}:{error.errno}:{error.strerror}: {name}"
+        about = {"exec": f": {plan.spec.argv[0]}", "chdir": f": {plan.spec.cwd}"}
+        text = f"{stage[0]}:{error.errno}:{error.strerror}{about.get(stage[0], '')}"
         os.write(fault, text.encode("utf-8", "backslashreplace")[:4096])
     except BaseException as error:  # noqa: BLE001 - a child must never return into the keeper's loop
         os.write(fault, f"{stage[0]}:{errno.EIO}:{error!r}".encode()[:4096])

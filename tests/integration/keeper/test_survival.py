@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edge_agent.keeper import linux, protocol
+from edge_agent.keeper import launch, linux, protocol
 from edge_agent.keeper.protocol import ProtocolFault
 from edge_agent.keeper.report import ENDED, RUNNING
 from edge_agent.keeper.spec import Token
@@ -259,3 +259,15 @@ def test_a_flood_of_runs_is_served_and_forgotten(auto_box: Any) -> None:
     assert link.ask("status")["runs"] == 0
     with pytest.raises(ProtocolFault):
         link.start(specs[0]._replace(token=Token(1, 1, 1)))
+
+
+def test_a_keeper_does_not_hold_the_streams_of_who_started_it(auto_box: Any) -> None:
+    command = launch.command(str(auto_box.state))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as keeper:
+        assert keeper.stdout is not None
+        assert keeper.stdout.read() == b""
+        assert keeper.poll() is None
+        auto_box.process = keeper
+        auto_box.link()
+        keeper.terminate()
+        assert keeper.wait(20) == 0
