@@ -41,9 +41,9 @@ def _tests_in(path: str) -> frozenset[str]:
     )
 
 
-def _anchors(text: str) -> frozenset[str]:
+def _anchors(file: Path) -> frozenset[str]:
     """The anchors of a page's headings, as GitHub makes them."""
-    titles = _HEADING.findall(_FENCED.sub("", text))
+    titles = _HEADING.findall(_FENCED.sub("", file.read_text(encoding="utf-8")))
     kept = (re.sub(r"[^\w\- ]", "", title.lower()) for title in titles)
     return frozenset(title.replace(" ", "-") for title in kept)
 
