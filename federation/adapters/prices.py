@@ -16,8 +16,8 @@ from intertie.metering.dsse import StatementSigner, open_envelope
 from intertie.ports import Put, ShardCommit, Store
 
 PRICES = "prices"
-UNPRICED = PriceList(version="unpriced", currency="XXX", minor_digits=2, rates={})
-"""ISO 4217: XXX is no currency."""
+UNPRICED = PriceList(version="unpriced", currency="XTS", minor_digits=2, rates={})
+"""ISO 4217: XTS is for tests, and no money."""
 
 
 def read_prices(file: Path | None) -> PriceList:

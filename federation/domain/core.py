@@ -156,6 +156,7 @@ class FederationCore:
         if refusal is not None:
             self.emit(Fail(event.ticket, refusal))
             return
+        assert len(event.ids) == max(1, event.spec.array), "an id for each task of an array"
         made = [self._new(event, index, id_) for index, id_ in enumerate(event.ids)]
         shard = shard_of_id(event.ids[0])
         is_array = event.spec.array > 0
@@ -238,11 +239,16 @@ class FederationCore:
 
     def change(self, before: Task, after: Task, reason: str, actor: str, message: str = "") -> None:
         """Make a task's change durable and keep every index true."""
+        assert self.tasks.get(before.id) is before, "a change of an outdated state"
+        assert before.id == after.id, "a change from one task to another"
+        assert after.version > before.version, "an etag that does not change"
+        assert after.epoch >= before.epoch, "epochs grow (I5)"
         if (before.region and before.region != after.region) or after.is_final:
             self.at_region.get(before.region, set()).discard(after.id)
         if after.is_final:
             del self.tasks[after.id]
             self.open[after.project] -= 1
+            assert self.open[after.project] >= 0, "more ends than submissions"
             self.queue.remove(after.id)
         else:
             if before.state is TaskState.PENDING and after.state is not TaskState.PENDING:
@@ -253,6 +259,7 @@ class FederationCore:
             self._record(before, after, reason, actor, message)
 
     def _index(self, task: Task, *, waits: bool = True) -> None:
+        assert not task.is_final, "a final task in memory"
         self.tasks[task.id] = task
         if task.region:
             self.at_region.setdefault(task.region, set()).add(task.id)

@@ -68,7 +68,9 @@ class Fleet:
 
     def attach(self, link: int, hello: RegionHello, now: Now) -> Member:
         """A region said hello; an earlier link of it counts no more."""
+        assert link > 0, "0 means that there is no link"
         before = self.members.get(hello.region)
+        assert before is None or link > before.link, "links are numbered in their order"
         granted = before.granted_ns if before is not None else self.started_ns
         member = Member(hello=hello, link=link, heard_ns=now.boot_ns, granted_ns=granted)
         if before is not None and before.hello.incarnation == hello.incarnation:
@@ -86,6 +88,7 @@ class Fleet:
 
     def update(self, member: Member, **changes: object) -> Member:
         """Replace a member by a changed one."""
+        assert self.members.get(member.hello.region) is member, "a change of an outdated member"
         changed = replace(member, **changes)  # type: ignore[arg-type] # fields checked by replace
         self.members[member.hello.region] = changed
         return changed

@@ -60,6 +60,8 @@ def moved(task: Task, state: TaskState, now_ms: int, **changes: object) -> Task:
 
 def assigned(task: Task, region: str, jurisdiction: str, variant: int, now_ms: int) -> Task:
     """The task with a new run under the next epoch. Commit before it is sent."""
+    assert task.state is TaskState.PENDING, "one owner at a time: only a waiting task is assigned"
+    assert task.run is None or task.run.state is RunState.ENDED, "the run before has not ended"
     epoch = task.epoch.next()
     run = Run(
         n=epoch.n,
@@ -124,6 +126,7 @@ def ended(task: Task, update: RunUpdate, now_ms: int) -> Task:
 
 def lost(task: Task, now_ms: int, message: str) -> Task:
     """The task after its run was given up: the region is silent and every lease is over."""
+    assert _newest(task).state is not RunState.ENDED, "a run that ended cannot be lost"
     run = replace(
         _newest(task),
         state=RunState.ENDED,
@@ -138,6 +141,7 @@ def lost(task: Task, now_ms: int, message: str) -> Task:
 
 def rejected(task: Task, reason: str, message: str, now_ms: int) -> Task:
     """The task after its region refused the assignment: it waits again, and remembers."""
+    assert _newest(task).state is not RunState.ENDED, "a run that ended cannot be refused"
     run = replace(
         _newest(task),
         state=RunState.ENDED,
@@ -167,6 +171,7 @@ def _after_end(
     if task.state is TaskState.CANCELLING:
         return moved(task, TaskState.CANCELLED, now_ms, **changes)
     attempts = task.attempts - (1 if outcome in NOT_THE_TASK else 0)
+    assert attempts >= 0, "more taken back than tried"
     changes["attempts"] = attempts
     if outcome is Outcome.TIMED_OUT:
         changes["failure_class"] = FailureClass.TIME_LIMIT
@@ -188,6 +193,7 @@ def _newest(task: Task) -> Run:
 
 def _merged(run: Run, update: RunUpdate) -> Run:
     """The run with all that the update says; the update is the whole state at its region."""
+    assert run.token.epoch == update.token.epoch, "an update of another run"
     return replace(
         run,
         token=update.token,

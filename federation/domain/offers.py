@@ -103,6 +103,8 @@ class Offers:
                 self._close(waiting, current)
 
     def _begin(self, waiting: Waiting) -> None:
+        assert waiting.round is None, "one round of a class at a time"
+        assert waiting.tasks, "a round for nobody"
         core = self._core
         verdicts = self.verdicts(waiting.demand)
         drawn = tuple(router.draw(verdicts, core.rng))
@@ -129,6 +131,7 @@ class Offers:
             self._send(region, request)
 
     def _close(self, waiting: Waiting, current: Round) -> None:
+        assert waiting.round is current, "the round that ends is the present one"
         del self._rounds[current.id]
         offers = sorted(
             current.offers.items(), key=lambda o: (-o[1].units_now, o[1].expected_wait_ms, o[0])
@@ -159,6 +162,7 @@ class Offers:
     def _assign(self, task: Task, member: Member, offer: Offer) -> None:
         core = self._core
         region = member.hello.region
+        assert region not in task.excluded, "an excluded region is never chosen again (I10)"
         after = lifecycle.assigned(
             task, region, member.hello.jurisdiction, offer.variant, core.now.utc_ms
         )

@@ -62,7 +62,7 @@ class Plans:
     def answered(self, region: str, offer: Offer) -> bool:
         """A region's offer, if it is for a plan."""
         asked = self._asked.get(offer.id)
-        if asked is None:
+        if asked is None or region not in asked.regions:
             return False
         asked.offers[region] = offer
         if asked.regions <= asked.offers.keys():
@@ -78,6 +78,7 @@ class Plans:
                 self._answer(asked)
 
     def _answer(self, asked: _Asked) -> None:
+        assert asked.offers.keys() <= asked.regions, "an offer that nobody asked for"
         verdicts = tuple(_with_offer(v, asked.offers.get(v.region)) for v in asked.verdicts)
         able = [v for v in verdicts if v.feasible and v.units_now]
         chosen = max(able, key=lambda v: (v.weights[-1].value, v.region)).region if able else ""

@@ -64,6 +64,7 @@ class Queue:
 
     def add(self, task: str, demand: Demand, due_ns: int) -> None:
         """A task waits; with its class a round becomes due no later than `due_ns`."""
+        assert task not in self, f"{task} waits already"
         waiting = self._classes.get(demand)
         if waiting is None:
             waiting = self._classes[demand] = Waiting(demand, due_ns=due_ns)
@@ -74,6 +75,7 @@ class Queue:
 
     def add_later(self, task: str, back: SentBack) -> None:
         """A task was sent back: it joins its class at `back.due_ns`."""
+        assert task not in self, f"{task} waits already"
         self._back[task] = back
         heapq.heappush(self._due, (back.due_ns, task))
 
@@ -113,6 +115,7 @@ class Queue:
 
     def end_round(self, waiting: Waiting) -> None:
         """A round is over."""
+        assert waiting.round is not None, "a round that ends has begun"
         waiting.round = None
         if not waiting.tasks:
             self._classes.pop(waiting.demand, None)

@@ -236,9 +236,11 @@ class Regions:
     def _look_at(self, region: str) -> None:
         core = self._core
         lost_ns = core.fleet.lost_since(region)
-        if lost_ns is None or core.now.boot_ns < lost_ns + core.timing.unknown_after_ms * MS:
+        assert lost_ns is not None, f"{region} is attached and counted as silent"
+        if core.now.boot_ns < lost_ns + core.timing.unknown_after_ms * MS:
             return
         member = core.fleet.members.get(region)
+        assert member is None or not member.link, "a region with a link is not silent"
         if member is not None and not member.unknown:
             core.fleet.update(member, unknown=True)
         for id_ in sorted(core.at_region.get(region, ())):

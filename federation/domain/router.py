@@ -63,6 +63,7 @@ def verdict(demand: Demand, member: Member, now: Now, timing: Timing) -> Verdict
     free = _free(demand.shapes[variant], member) if variant >= 0 else 0.0
     capacity = _capacity(demand.shapes[variant], member) if variant >= 0 else 0.0
     feasible = all(check.holds for check in checks)
+    assert capacity >= 0 <= free, "room is counted from nothing up"
     weight = max(free - member.inflight, EPS * capacity)
     return Verdict(
         region=region,
@@ -85,6 +86,7 @@ def draw(verdicts: Iterable[Verdict], rng: random.Random, count: int = 2) -> Seq
     pool = [(v.region, v.weights[-1].value) for v in verdicts if v.feasible]
     drawn: list[str] = []
     while pool and len(drawn) < count:
+        assert all(weight >= 0 for _, weight in pool), "a weight below nothing"
         total = sum(weight for _, weight in pool)
         at = rng.random() * total
         for index, (region, weight) in enumerate(pool):
