@@ -13,7 +13,8 @@ from typing import TypeVar
 
 from edge_agent.adapters.capability import bounded, probe
 from edge_agent.adapters.files.cache import BlobCache
-from edge_agent.adapters.files.folders import Folders
+from edge_agent.adapters.files.folders import Folders, RunFolders
+from edge_agent.adapters.files.trees import Trees
 from edge_agent.adapters.keeping.process import KeeperProcess
 from edge_agent.adapters.keeping.supervision import Supervision
 from edge_agent.adapters.outward import Outward, Parts, TaskSettings
@@ -85,6 +86,7 @@ class Application:
         self._telemetry: TelemetryServer | None = None
         self._outward: Outward | None = None
         self._process: KeeperProcess | None = None
+        self._trees: Trees | None = None
         self.keeping: Supervision | None = None
         self.link: RegionLink | None = None
 
@@ -121,11 +123,13 @@ class Application:
         for part in (self.link, self._outward, self.keeping, self._telemetry, self._pump):
             if part is not None:
                 await part.stop()
+        if self._trees is not None:
+            await asyncio.to_thread(self._trees.stop)
         for closing in (self._channels, self._store):
             if closing is not None:
                 await closing.close()
         self.link = self.keeping = self._outward = self._telemetry = self._pump = None
-        self._channels = self._store = None
+        self._channels = self._store = self._trees = None
 
     async def _start(self) -> None:
         settings, folders = self.settings, self.folders
@@ -173,6 +177,8 @@ class Application:
         self._process, self.keeping = process, Supervision(process, pump.tell)
         self.link = self._make_link(channels, capability, pump)
         blobs = RegionBlobs(self._stub(channels, BlobServiceStub), self._rng)
+        trees = self._trees = Trees(folders)
+        await asyncio.to_thread(trees.start)
         cache = BlobCache(folders.cache, settings.cache_bytes)
         await asyncio.to_thread(cache.load)
         checkpoints = Checkpoints(folders, blobs, self._clock)
@@ -180,7 +186,8 @@ class Application:
             folders=folders,
             keeping=self.keeping,
             link=self.link,
-            stager=Stager(folders, cache, blobs),
+            trees=trees,
+            stager=Stager(folders, trees, cache, blobs),
             checkpoints=checkpoints,
             collector=Collector(folders, blobs, checkpoints),
         )
@@ -264,12 +271,12 @@ class Application:
             keeper_incarnation=self.keeping.incarnation,
         )
 
-    def _find_logs(self, task: str, n: int) -> tuple[Path, bool] | None:
+    def _find_logs(self, task: str, n: int) -> tuple[RunFolders, bool] | None:
         runs = [run for run in self._runs() if run.key.task == task and run.n == n]
         if not runs:
             return None
         run = max(runs, key=lambda each: each.key.token)
-        return self.folders.of(RunKey(task, run.key.token)).logs, run.is_live
+        return self.folders.of(RunKey(task, run.key.token)), run.is_live
 
     # --- what is shown ---------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 
 from edge_agent.adapters.files.folders import Folders, RunFolders
+from edge_agent.adapters.files.trees import Trees
 from edge_agent.adapters.keeping.reading import keeper_token, run_name
 from edge_agent.adapters.keeping.supervision import Supervision
 from edge_agent.adapters.region.link import RegionLink
@@ -54,6 +55,7 @@ class Parts:
     """What effects are carried out with."""
 
     folders: Folders
+    trees: Trees
     keeping: Supervision
     link: RegionLink
     stager: Stager
@@ -83,7 +85,6 @@ class Outward:
         self._devices = devices
         self._tell = tell
         self._work: dict[RunKey, asyncio.Task[None]] = {}
-        self._removals: set[asyncio.Task[None]] = set()
         self._broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def __call__(self, effects: Sequence[object]) -> None:
@@ -129,8 +130,8 @@ class Outward:
     async def stop(self) -> None:
         """End all work here; tasks go on under their keeper."""
         self._broken.cancel()
-        running = [*self._work.values(), *self._removals]
-        for task in self._work.values():
+        running = list(self._work.values())
+        for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
@@ -138,7 +139,7 @@ class Outward:
 
     def _launch(self, effect: Launch) -> None:
         try:
-            folders = self._parts.folders.make(effect.key, effect.slot)
+            folders = self._parts.trees.make(effect.key, effect.slot)
         except (IntertieError, OSError) as fault:
             refused = LaunchRefused(
                 key=effect.key, retry=False, evidence={"staging": f"its folders: {fault}"}
@@ -162,9 +163,9 @@ class Outward:
             token=keeper_token(order.token),
             argv=_argv(order),
             env=environment,
-            cwd=str(folders.work),
-            stdout=str(folders.log("stdout")),
-            stderr=str(folders.log("stderr")),
+            cwd=folders.work,
+            stdout=folders.log("stdout"),
+            stderr=folders.log("stderr"),
             log_bytes=settings.log_bytes,
             uid=uid,
             gid=uid,
@@ -177,15 +178,13 @@ class Outward:
             timeout_ms=order.timeout_ms or None,
             deadline_boot_ns=effect.deadline_ns,
             grace_ms=settings.grace_ms,
-            control_dir=str(folders.control),
+            control_dir=folders.control,
         )
 
     def _forget(self, key: RunKey, n: int) -> None:
         self._end(key)
         self._parts.keeping.forget(key, n)
-        task = asyncio.create_task(asyncio.to_thread(self._parts.folders.remove, key))
-        self._removals.add(task)
-        task.add_done_callback(self._removals.discard)
+        self._parts.trees.discard(key)
 
     # --- files -----------------------------------------------------------------------------------
 

@@ -18,6 +18,9 @@ class RunKey:
     task: str
     token: Token
 
+    def __hash__(self) -> int:
+        return hash(self.task)  # kept by the text itself; tokens of one task are few
+
     def __str__(self) -> str:
         return f"{self.task}@{self.token}"
 

@@ -3,7 +3,7 @@
 import json
 import os
 
-from edge_agent.keeper import linux
+from edge_agent.keeper.machine import linux
 
 
 def log(event: str, **fields: str | int | list[str]) -> None:

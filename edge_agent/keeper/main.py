@@ -11,14 +11,15 @@ import os
 import resource
 import sys
 
-from edge_agent.keeper import linux, protocol
-from edge_agent.keeper.cgroup import Backend, CgroupFs
-from edge_agent.keeper.containment import NO_GROUPS, detect, machine_mounts
+from edge_agent.keeper import protocol
 from edge_agent.keeper.diary import log
-from edge_agent.keeper.journal import Journal, SchemaError
-from edge_agent.keeper.recovery import recover
+from edge_agent.keeper.disk.journal import Journal, SchemaError
+from edge_agent.keeper.domain.table import Table
+from edge_agent.keeper.machine import linux
+from edge_agent.keeper.machine.cgroup import Backend, CgroupFs
+from edge_agent.keeper.machine.containment import NO_GROUPS, detect, machine_mounts
+from edge_agent.keeper.machine.recovery import recover
 from edge_agent.keeper.shell import Shell
-from edge_agent.keeper.table import Table
 
 EXIT_USAGE = 2
 EXIT_LOCKED = 3

@@ -1,7 +1,7 @@
 """What the keeper says of a run: its state, how it ended, and the evidence of why.
 
-The same values go to link (replies, notifications) and to disk (`journal.py`). Evidence is facts
-only; turning it into an outcome and a failure class is the region's work (`intertie.failure`).
+The same values go to link (replies, notifications) and to disk (`disk/journal.py`). Evidence is
+facts only; making an outcome and a failure class of it is the region's work (`intertie.failure`).
 """
 
 from typing import Final, NamedTuple

@@ -1,6 +1,6 @@
 """From a request's JSON to an event for the table: validation only, no decision, no effect."""
 
-from edge_agent.keeper.events import Admission, Extend, Forget, Key, Start, Stop
+from edge_agent.keeper.domain.events import Admission, Extend, Forget, Key, Start, Stop
 from edge_agent.keeper.protocol import INVALID_ARGUMENT, Body, ProtocolFault
 from edge_agent.keeper.spec import (
     StartSpec,

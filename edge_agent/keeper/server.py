@@ -12,7 +12,8 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
-from edge_agent.keeper import procfs, protocol
+from edge_agent.keeper import protocol
+from edge_agent.keeper.machine import procfs
 from edge_agent.keeper.protocol import Body, Framer, ProtocolFault
 
 MAX_CONNECTIONS: Final = 8

@@ -3,7 +3,7 @@
 The order inside one turn is what makes the promises hold:
 1. deadlines, so that after a suspend everything overdue is killed before anything else is seen;
 2. dead children, then ready pipes and requests; whatever kills is done at once;
-3. one commit of all changed records (`outbox.py`);
+3. one commit of all changed records (`disk/outbox.py`);
 4. only then replies, notifications and starts.
 """
 
@@ -14,12 +14,12 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from edge_agent.keeper import linux, procfs, protocol
-from edge_agent.keeper.cgroup import Backend
-from edge_agent.keeper.children import Children
-from edge_agent.keeper.containment import NO_GROUPS
+from edge_agent.keeper import protocol
 from edge_agent.keeper.diary import log
-from edge_agent.keeper.events import (
+from edge_agent.keeper.disk.journal import Journal
+from edge_agent.keeper.disk.outbox import Broadcast, Outbox
+from edge_agent.keeper.disk.outbox import Release as Releasable
+from edge_agent.keeper.domain.events import (
     DiskUsed,
     Drop,
     Effect,
@@ -39,16 +39,17 @@ from edge_agent.keeper.events import (
     Terminate,
     Tick,
 )
-from edge_agent.keeper.journal import Journal
-from edge_agent.keeper.outbox import Broadcast, Outbox
-from edge_agent.keeper.outbox import Release as Releasable
-from edge_agent.keeper.process import HANDLED, IGNORED, fault_of
+from edge_agent.keeper.domain.table import Table
+from edge_agent.keeper.machine import linux, procfs
+from edge_agent.keeper.machine.cgroup import Backend
+from edge_agent.keeper.machine.children import Children
+from edge_agent.keeper.machine.containment import NO_GROUPS
+from edge_agent.keeper.machine.process import HANDLED, IGNORED, fault_of
 from edge_agent.keeper.protocol import Body, Hello, ProtocolFault
 from edge_agent.keeper.report import STARTING
 from edge_agent.keeper.requests import READS, change_of, read_key, start_of
 from edge_agent.keeper.server import Server
 from edge_agent.keeper.spec import StartSpec
-from edge_agent.keeper.table import Table
 
 MARK_BYTES = 8
 

@@ -15,8 +15,10 @@ it is loaded, and when it has outgrown what is live.
 import asyncio
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -79,6 +81,7 @@ class JournalStore(MemoryStore):
             self._length = 0
             self._fd = -1
             self._is_sound = True
+            self._thread = ThreadPoolExecutor(1, "journal")
             try:
                 self._load()
                 self._rewrite()
@@ -94,7 +97,7 @@ class JournalStore(MemoryStore):
         await self._mend()
         head = await super().acquire(shard)
         entry = _Entry(shard, head.epoch)
-        await asyncio.to_thread(self._append, [entry])
+        await self._on_thread(partial(self._append, [entry]))
         return head
 
     async def commit(self, commits: Sequence[ShardCommit]) -> None:
@@ -103,25 +106,30 @@ class JournalStore(MemoryStore):
         await self._mend()
         self._check_fences(contents, commits)
         self._check_claims(contents, commits)
-        await asyncio.to_thread(self._append, [_entry(commit) for commit in commits])
+        await self._on_thread(partial(self._append, [_entry(commit) for commit in commits]))
         await super().commit(commits)
         if self._length > max(COMPACT_FROM_BYTES, COMPACT_FACTOR * self._live_bytes):
-            await asyncio.to_thread(self._rewrite)
+            await self._on_thread(self._rewrite)
 
     async def forget_claims(self, space: str, before_utc_ms: int, *, limit: int) -> int:
         """See `Store.forget_claims`; a journal forgets them when it is rewritten."""
         forgotten = await super().forget_claims(space, before_utc_ms, limit=limit)
         if forgotten:
-            await asyncio.to_thread(self._rewrite)
+            await self._on_thread(self._rewrite)
         return forgotten
 
     async def close(self) -> None:
         """See `Store.close`."""
         await super().close()
         if self._fd >= 0:
+            self._thread.shutdown()
             os.close(self._fd)
             self._fd = -1
             self._lock.release()
+
+    async def _on_thread(self, call: Callable[[], None]) -> None:
+        """On a thread of our own: commits must not wait for whatever else blocks here."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, call)
 
     # --- the file --------------------------------------------------------------------------------
 
@@ -140,7 +148,7 @@ class JournalStore(MemoryStore):
     async def _mend(self) -> None:
         """After a fault, write all that is known to be committed anew before anything else."""
         if not self._is_sound:
-            await asyncio.to_thread(self._rewrite)
+            await self._on_thread(self._rewrite)
 
     def _rewrite(self) -> None:
         """Replace the journal by a snapshot of what is committed: old or new, never a mixture."""

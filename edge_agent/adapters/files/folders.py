@@ -4,18 +4,17 @@
       link/           0700   journal of runs and samples
       keeper/         0700   the keeper's own
       cache/          0700   blobs
-      logs/NAME/      0700   what tasks print, written by the keeper
+      spare/          0700   trees of runs that are ready for use
       runs/NAME/      0711   owned by us, so no task can replace what is in it
         work out checkpoint scratch control     0700, owned by the run's user
+        logs          0700   ours: what the task prints, written by the keeper
 
 NAME is `<task id>-<token>`. A run's user is its slot's; without the right to change users every run
 is ours, and tasks are not kept apart.
 """
 
-import os
-import shutil
 import stat
-import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,43 +25,47 @@ from intertie.model.names import TaskName
 PASSABLE = 0o711
 PRIVATE = 0o700
 TASK_FOLDERS = ("work", "out", "checkpoint", "scratch", "control")
+LOGS = "logs"
 
 
 @dataclass(frozen=True, slots=True)
 class RunFolders:
-    """Where everything of one run is."""
+    """Where everything of one run is, as absolute paths."""
 
-    root: Path
-    logs: Path
+    root: str
 
     @property
-    def work(self) -> Path:
+    def work(self) -> str:
         """The working directory, filled from the task's files."""
-        return self.root / "work"
+        return f"{self.root}/work"
 
     @property
-    def out(self) -> Path:
+    def out(self) -> str:
         """Where outputs are expected."""
-        return self.root / "out"
+        return f"{self.root}/out"
 
     @property
-    def checkpoint(self) -> Path:
+    def checkpoint(self) -> str:
         """Where the task writes checkpoints and finds the one to resume from."""
-        return self.root / "checkpoint"
+        return f"{self.root}/checkpoint"
 
     @property
-    def scratch(self) -> Path:
+    def scratch(self) -> str:
         """Temporary files."""
-        return self.root / "scratch"
+        return f"{self.root}/scratch"
 
     @property
-    def control(self) -> Path:
+    def control(self) -> str:
         """Where a notice of a stop appears."""
-        return self.root / "control"
+        return f"{self.root}/control"
 
-    def log(self, stream: str) -> Path:
+    def log(self, stream: str) -> str:
         """Base path of the segments of a stream."""
-        return self.logs / stream
+        return f"{self.root}/{LOGS}/{stream}"
+
+    def of_task(self) -> Iterator[str]:
+        """The folders that belong to the run's user."""
+        return (f"{self.root}/{name}" for name in TASK_FOLDERS)
 
 
 class Folders:
@@ -74,8 +77,8 @@ class Folders:
         self.link = state / "link"
         self.keeper = state / "keeper"
         self.cache = state / "cache"
-        self._logs = state / "logs"
-        self._runs = state / "runs"
+        self.spare = state / "spare"
+        self.runs = state / "runs"
 
     def prepare(self) -> None:
         """Make what all runs share.
@@ -85,11 +88,11 @@ class Folders:
         """
         for folder, mode in (
             (self.state, PASSABLE),
-            (self._runs, PASSABLE),
+            (self.runs, PASSABLE),
             (self.link, PRIVATE),
             (self.keeper, PRIVATE),
             (self.cache, PRIVATE),
-            (self._logs, PRIVATE),
+            (self.spare, PRIVATE),
         ):
             folder.mkdir(mode=mode, parents=True, exist_ok=True)
             folder.chmod(mode)
@@ -104,7 +107,7 @@ class Folders:
                     f"{folder} cannot be passed by other users, so tasks could not reach "
                     f"their folders below {self.state}.",
                     remedy=f"Run chmod o+x {folder}, set another state directory, or set "
-                    "task_uid_base=0 to run tasks as the agent's own user.",
+                    "uid_base=0 to run tasks as the agent's own user.",
                 )
 
     def uid(self, slot: int) -> int | None:
@@ -114,42 +117,4 @@ class Folders:
     def of(self, key: RunKey) -> RunFolders:
         """The folders of a run. Raises INVALID_FIELD for a task name that is none."""
         name = f"{TaskName.parse(key.task, 'task').id}-{key.token}"
-        return RunFolders(self._runs / name, self._logs / name)
-
-    def make(self, key: RunKey, slot: int) -> RunFolders:
-        """Make the folders of a run; those that exist stay as they are."""
-        folders = self.of(key)
-        uid = self.uid(slot)
-        _make(folders.logs, PRIVATE)
-        _make(folders.root, PASSABLE)
-        for name in TASK_FOLDERS:
-            path = folders.root / name
-            if _make(path, PRIVATE) and uid is not None:
-                os.chown(path, uid, uid, follow_symlinks=False)
-        return folders
-
-    def remove(self, key: RunKey) -> None:
-        """Remove everything of a run. No process of it may live."""
-        folders = self.of(key)
-        _remove(folders.root)
-        _remove(folders.logs)
-
-
-def _make(path: Path, mode: int) -> bool:
-    """Make one folder; False if it was there."""
-    try:
-        path.mkdir(mode)
-    except FileExistsError:
-        return False
-    path.chmod(mode)
-    return True
-
-
-def _remove(path: Path) -> None:
-    """A task may leave trees deeper than a recursion: rm walks them by descriptors."""
-    try:
-        shutil.rmtree(path)
-    except FileNotFoundError:
-        return
-    except (RecursionError, OSError):
-        subprocess.run(["rm", "-rf", "--", str(path)], check=False, capture_output=True)
+        return RunFolders(f"{self.runs}/{name}")

@@ -6,8 +6,8 @@ runs that are forgotten are in the region's blob root, not here.
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 
+from edge_agent.adapters.files.folders import RunFolders
 from edge_agent.keeper.logs import Chunk, LogReader
 from intertie.errors import Reason
 from intertie.model.agentlink import AgentBytes, AgentRead
@@ -18,8 +18,8 @@ MAX_READS = 256
 LOOK_EVERY_S = 0.1
 STREAMS = ("stdout", "stderr")
 
-Find = Callable[[str, int], tuple[Path, bool] | None]
-"""(task, run) -> the folder of its logs, and whether it may still print; None if unknown."""
+Find = Callable[[str, int], tuple[RunFolders, bool] | None]
+"""(task, run) -> its folders, and whether it may still print; None if unknown."""
 
 
 class LogReads:
@@ -63,9 +63,9 @@ class LogReads:
             found = self._find(request.task, request.run)
             if found is None:
                 return refused(request, Reason.NOT_FOUND, "the run is not on this node")
-            folder, prints = found
+            folders, prints = found
             limit = min(request.limit, MAX_CHUNK_BYTES)
-            chunk = LogReader(str(folder / request.stream)).read(request.offset, limit)
+            chunk = LogReader(folders.log(request.stream)).read(request.offset, limit)
             if chunk.data or not prints or left_s <= 0:
                 return _answer(request, chunk, final=not chunk.data and not prints)
             await asyncio.sleep(min(LOOK_EVERY_S, left_s))

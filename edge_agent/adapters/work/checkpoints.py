@@ -7,6 +7,7 @@ and may drop an older entry while it is read: then the next look finds a newer o
 import asyncio
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from edge_agent.adapters.files.confined import Confined, RefusedError
 from edge_agent.adapters.files.folders import Folders
@@ -41,7 +42,7 @@ class Checkpoints:
 
     async def save(self, key: RunKey, slot: int, above_step: int) -> SavedCheckpoint | None:
         """Upload the newest entry above a step; None if there is none that can be read."""
-        place = Confined(self._folders.of(key).checkpoint, self._folders.uid(slot))
+        place = Confined(Path(self._folders.of(key).checkpoint), self._folders.uid(slot))
         for _ in range(TRIES):
             entry = await asyncio.to_thread(_newest, place, above_step)
             if entry is None:

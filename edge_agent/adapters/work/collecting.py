@@ -6,6 +6,7 @@ output is told with the end, and does not keep the logs.
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 from edge_agent.adapters.files.confined import Confined, RefusedError
 from edge_agent.adapters.files.folders import Folders, RunFolders
@@ -34,7 +35,7 @@ class Collector:
     async def collect(self, order: Collect) -> Collected:
         """Upload everything; the event that says what there is."""
         folders = self._folders.of(order.key)
-        place = Confined(folders.out, self._folders.uid(order.slot))
+        place = Confined(Path(folders.out), self._folders.uid(order.slot))
         outputs, fault = await self._outputs(place, order.order.outputs)
         logs = await self._logs(folders)
         saved = None
@@ -67,7 +68,7 @@ class Collector:
             try:
                 await self._blobs.upload(pieces)
             except (IntertieError, OSError) as fault:
-                _log.warning("log not kept", folder=str(folders.logs), why=str(fault))
+                _log.warning("log not kept", folder=folders.root, why=str(fault))
                 continue
             kept += [
                 StoredFile(path=stream, sha256=p.sha256, size=p.size, start=p.start) for p in pieces

@@ -7,7 +7,6 @@ the region, by its digest.
 import hashlib
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from edge_agent.adapters.files.confined import Confined
 from edge_agent.keeper.logs import LogReader
@@ -82,12 +81,12 @@ class LogPiece:
         return self.reader.read(self.start + offset, min(limit, self.size - offset)).data
 
 
-def log_pieces(base: Path) -> list[LogPiece]:
+def log_pieces(base: str) -> list[LogPiece]:
     """What is kept of an ended stream, newest first: one piece, or two if its middle was dropped.
 
     Blocks: it reads everything once.
     """
-    reader = LogReader(str(base))
+    reader = LogReader(base)
     ranges: list[tuple[int, int]] = []
     for segment in reader.segments():
         if ranges and ranges[-1][1] == segment.start:

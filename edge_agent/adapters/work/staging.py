@@ -11,6 +11,7 @@ from pathlib import Path
 
 from edge_agent.adapters.files.cache import BlobCache, make_parents, place
 from edge_agent.adapters.files.folders import Folders
+from edge_agent.adapters.files.trees import Trees
 from edge_agent.adapters.region.blobs import RegionBlobs
 from edge_agent.domain.events import Stage, Staged, StagingFailed
 from intertie.errors import IntertieError, invalid
@@ -22,8 +23,11 @@ from intertie.model.texts import clashes, relative_path_fault
 class Stager:
     """See the module's text."""
 
-    def __init__(self, folders: Folders, cache: BlobCache, blobs: RegionBlobs) -> None:
+    def __init__(
+        self, folders: Folders, trees: Trees, cache: BlobCache, blobs: RegionBlobs
+    ) -> None:
         self._folders = folders
+        self._trees = trees
         self._cache = cache
         self._blobs = blobs
 
@@ -37,7 +41,7 @@ class Stager:
             return StagingFailed(key=order.key, message=f"the node's disk: {fault.strerror}")
 
     async def _stage(self, order: Stage) -> Staged:
-        folders = self._folders.make(order.key, order.slot)
+        folders = self._trees.make(order.key, order.slot)
         uid = self._folders.uid(order.slot)
         start = order.order
         modes = (*start.modes, *(0o644 for _ in start.files[len(start.modes) :]))
@@ -45,14 +49,14 @@ class Stager:
             FileRef(path=f.path, sha256=f.sha256, size=f.size, mode=mode)
             for f, mode in zip(start.files, modes, strict=False)
         ]
-        await self._fill(folders.work, files, uid)
+        await self._fill(Path(folders.work), files, uid)
         resumed = 0
         if start.checkpoint is not None:
             data = await self._blobs.get(start.checkpoint.manifest, MAX_BYTES)
             manifest = decode_manifest(data)
-            entry = make_parents(folders.checkpoint, str(manifest.step), uid)
+            entry = make_parents(Path(folders.checkpoint), str(manifest.step), uid)
             inside = [_below(entry.name, ref) for ref in manifest.files]
-            await self._fill(folders.checkpoint, inside, uid)
+            await self._fill(Path(folders.checkpoint), inside, uid)
             resumed = manifest.step
         return Staged(key=order.key, resumed_step=resumed)
 

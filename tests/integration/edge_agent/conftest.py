@@ -135,7 +135,7 @@ class Agent:
 
     def folder(self, order: StartRun) -> Path:
         """The folders of a run."""
-        return self.live.folders.of(RunKey(order.task, order.token)).root
+        return Path(self.live.folders.of(RunKey(order.task, order.token)).root)
 
 
 class Site:

@@ -48,8 +48,14 @@ async def test_a_task_reaches_neither_other_tasks_nor_any_agents_state(site: Any
         targets += [root / name / "secret" for name in ("work", "out", "scratch")]
         state, identity = agent.state, Path(agent.settings["identity_dir"])
         targets += [state, state / "link", state / "link" / "journal", state / "keeper"]
-        targets += [state / "keeper" / "keeper.sock", state / "logs", state / "cache"]
-        targets += [state / "runs", identity, identity / "key.pem", identity / "cert.pem"]
+        targets += [state / "keeper" / "keeper.sock", root / "logs", state / "cache"]
+        targets += [
+            state / "runs",
+            state / "spare",
+            identity,
+            identity / "key.pem",
+            identity / "cert.pem",
+        ]
     assert all(path.exists() for path in targets)
     spy = site.python(LOOK.replace("sys.argv[1:]", repr([str(path) for path in targets])))
     site.region.send("n1", spy)

@@ -28,7 +28,6 @@ async def test_an_acknowledged_run_leaves_nothing_on_the_node(site: Any, agent: 
     await site.region.ended(order)
     folders = agent.live.folders
     await eventually(lambda: not list((folders.state / "runs").iterdir()), 10)
-    await eventually(lambda: not list((folders.state / "logs").iterdir()), 10)
     await eventually(lambda: not list((folders.keeper / "runs").iterdir()), 10)
 
 

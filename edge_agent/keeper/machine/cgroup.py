@@ -3,7 +3,7 @@
 A backend owns one directory `intertie-<keeper id>` per hierarchy; each run has a child group named
 by its mark. `detect` tries what can really be created, because mount options, delegation and
 containers make every other sign unreliable. Without any group the keeper falls back on rlimits and
-/proc (`members.py`).
+/proc (`machine/members.py`).
 """
 
 import os

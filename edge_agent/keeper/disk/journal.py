@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterable
 from typing import Any, Final
 
-from edge_agent.keeper.record import Run
+from edge_agent.keeper.domain.record import Run
 from edge_agent.keeper.spec import Token, task_of
 
 SCHEMA: Final = 1

@@ -9,8 +9,8 @@ import os
 import signal
 from typing import Final, NamedTuple
 
-from edge_agent.keeper import procfs
-from edge_agent.keeper.procfs import Proc
+from edge_agent.keeper.machine import procfs
+from edge_agent.keeper.machine.procfs import Proc
 
 _FREEZE_ROUNDS: Final = 4
 """Rounds of SIGSTOP before SIGKILL, so that something that forks fast cannot outrun us."""

@@ -7,7 +7,7 @@ import os
 import signal
 from typing import Final
 
-from edge_agent.keeper.cgroup import CgroupFs
+from edge_agent.keeper.machine.cgroup import CgroupFs
 from edge_agent.keeper.report import Usage
 from edge_agent.keeper.spec import Limits
 

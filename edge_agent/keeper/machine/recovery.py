@@ -9,9 +9,9 @@ import select
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from edge_agent.keeper import members
-from edge_agent.keeper.cgroup import Backend, Group
-from edge_agent.keeper.record import Run
+from edge_agent.keeper.domain.record import Run
+from edge_agent.keeper.machine import members
+from edge_agent.keeper.machine.cgroup import Backend, Group
 from edge_agent.keeper.report import BY_LOST, ENDED, Ended, Usage
 
 PAUSE_S: Final = 0.005

@@ -2,7 +2,7 @@
 
 A process that leaves its session and its parent is still ours: the keeper is a subreaper, so every
 orphan of a task becomes the keeper's child, and a task's environment carries its mark. Reads and
-signals only; whose a process is, is decided in `members.py`.
+signals only; whose a process is, is decided in `machine/members.py`.
 """
 
 import os

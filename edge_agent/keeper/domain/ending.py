@@ -5,8 +5,8 @@ Pure. It gathers evidence and names the first cause; it does not classify failur
 
 from typing import Final
 
-from edge_agent.keeper.events import Final as FinalFacts
-from edge_agent.keeper.record import Run
+from edge_agent.keeper.domain.events import Final as FinalFacts
+from edge_agent.keeper.domain.record import Run
 from edge_agent.keeper.report import BY_DISK, BY_SELF, Ended
 
 SIGXFSZ: Final = 25

@@ -2,7 +2,7 @@
 
 Counts allocated blocks, not lengths (sparse files are free), shares hard links among their names,
 follows no symbolic link and crosses no mount. A file that is deleted but open is not seen; a single
-file is bounded exactly, by RLIMIT_FSIZE (`process.py`).
+file is bounded exactly, by RLIMIT_FSIZE (`machine/process.py`).
 """
 
 import os

@@ -4,10 +4,10 @@ Order: version 2 with memory and pids, version 1, version 2 without them (it sti
 group), nothing. `--cgroup none` skips all.
 """
 
-from edge_agent.keeper.cgroup import MEMORY, PIDS, Backend, CgroupFs, Mount, read_mounts
-from edge_agent.keeper.cgroup_v1 import BackendV1
-from edge_agent.keeper.cgroup_v2 import BackendV2
-from edge_agent.keeper.procfs import read
+from edge_agent.keeper.machine.cgroup import MEMORY, PIDS, Backend, CgroupFs, Mount, read_mounts
+from edge_agent.keeper.machine.cgroup_v1 import BackendV1
+from edge_agent.keeper.machine.cgroup_v2 import BackendV2
+from edge_agent.keeper.machine.procfs import read
 
 NO_GROUPS = "rlimit"
 

@@ -7,10 +7,10 @@ refused, starts are called off, and notifications wait for a commit that succeed
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from edge_agent.keeper.events import Drop, Key, Refuse, Reply, Save, Spawn
-from edge_agent.keeper.journal import Journal
+from edge_agent.keeper.disk.journal import Journal
+from edge_agent.keeper.domain.events import Drop, Key, Refuse, Reply, Save, Spawn
+from edge_agent.keeper.domain.record import Run
 from edge_agent.keeper.protocol import STORE_UNAVAILABLE, Body, ProtocolFault
-from edge_agent.keeper.record import Run
 
 RETRY_NS: Final = 1_000_000_000
 LAZY_NS: Final = 250_000_000

@@ -8,8 +8,8 @@ import os
 import signal
 from typing import Final
 
-from edge_agent.keeper.cgroup import CgroupFs
-from edge_agent.keeper.cgroup_v2 import remove_tree
+from edge_agent.keeper.machine.cgroup import CgroupFs
+from edge_agent.keeper.machine.cgroup_v2 import remove_tree
 from edge_agent.keeper.report import Usage
 from edge_agent.keeper.spec import Limits
 

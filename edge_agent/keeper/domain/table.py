@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from edge_agent.keeper import protocol
-from edge_agent.keeper.ending import ending_of
-from edge_agent.keeper.events import (
+from edge_agent.keeper.domain.ending import ending_of
+from edge_agent.keeper.domain.events import (
     DiskUsed,
     Drop,
     Effect,
@@ -44,7 +44,7 @@ from edge_agent.keeper.events import (
     Terminate,
     Tick,
 )
-from edge_agent.keeper.record import Exit, Run
+from edge_agent.keeper.domain.record import Exit, Run
 from edge_agent.keeper.report import (
     BY_DEADLINE,
     BY_DISK,

@@ -11,9 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from edge_agent.keeper import members, process, procfs
-from edge_agent.keeper.cgroup import MEMORY, PIDS, Backend, Group
-from edge_agent.keeper.events import (
+from edge_agent.keeper.domain.events import (
     ExecFailed,
     Executed,
     Exited,
@@ -23,10 +21,12 @@ from edge_agent.keeper.events import (
     SpawnFailed,
     Swept,
 )
-from edge_agent.keeper.events import Final as FinalFacts
+from edge_agent.keeper.domain.events import Final as FinalFacts
 from edge_agent.keeper.logs import LogWriter
-from edge_agent.keeper.members import Home
-from edge_agent.keeper.quota import DiskMeter
+from edge_agent.keeper.machine import members, process, procfs
+from edge_agent.keeper.machine.cgroup import MEMORY, PIDS, Backend, Group
+from edge_agent.keeper.machine.members import Home
+from edge_agent.keeper.machine.quota import DiskMeter
 from edge_agent.keeper.report import StartFault, Usage
 from edge_agent.keeper.spec import StartSpec
 

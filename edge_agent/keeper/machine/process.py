@@ -12,8 +12,8 @@ import resource
 import signal
 from typing import Final, NamedTuple, NoReturn
 
-from edge_agent.keeper import linux
-from edge_agent.keeper.procfs import MARK_VARIABLE
+from edge_agent.keeper.machine import linux
+from edge_agent.keeper.machine.procfs import MARK_VARIABLE
 from edge_agent.keeper.report import StartFault
 from edge_agent.keeper.spec import StartSpec
 

@@ -13,7 +13,7 @@ while children of it live is in STOPPING too; what it left behind is killed.
 
 from typing import Any, Final, NamedTuple
 
-from edge_agent.keeper.events import Admission, Key
+from edge_agent.keeper.domain.events import Admission, Key
 from edge_agent.keeper.report import (
     ENDED,
     RUNNING,

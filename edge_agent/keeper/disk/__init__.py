@@ -1,0 +1,1 @@
+"""What the keeper remembers, and the rule that nothing is told before it is on disk."""

@@ -1,0 +1,1 @@
+"""What the keeper decides, pure: no process, no file, no clock."""
