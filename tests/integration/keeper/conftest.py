@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,20 +17,13 @@ from edge_agent.keeper.logs import LogReader
 from edge_agent.keeper.protocol import Framer, ProtocolFault
 from edge_agent.keeper.report import ENDED, RUNNING, Ended, RunView
 from edge_agent.keeper.spec import Limits, StartSpec, Token
+from intertie.testing.waiting import eventually_sync
 
 BOUND_S = 20.0
 
 
-def wait_for(
-    condition: Callable[[], Any], what: str = "condition", bound_s: float = BOUND_S
-) -> Any:
-    end = time.perf_counter() + bound_s
-    while time.perf_counter() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.005)
-    raise AssertionError(f"not within {bound_s} s: {what}")
+def wait_for(condition: Callable[[], Any], what: str = "condition") -> Any:
+    return eventually_sync(condition, BOUND_S, 0.005, what=what)
 
 
 def alive(pid: int) -> bool:
@@ -158,7 +150,8 @@ class KeeperBox:
 
     def _connect(self) -> Link | None:
         assert self.process is not None
-        assert self.process.poll() is None, self.log()
+        if self.process.poll() is not None:
+            raise RuntimeError(f"the keeper has ended: {self.log()}")
         try:
             return Link(launch.socket_path(str(self.state)))
         except (FileNotFoundError, ConnectionRefusedError):

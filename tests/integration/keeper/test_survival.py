@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from edge_agent.keeper import launch, linux, protocol
+from edge_agent.keeper import launch, protocol
+from edge_agent.keeper.machine import linux
 from edge_agent.keeper.protocol import ProtocolFault
 from edge_agent.keeper.report import ENDED, RUNNING
 from edge_agent.keeper.spec import Token

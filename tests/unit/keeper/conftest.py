@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edge_agent.keeper.cgroup import CgroupFs
+from edge_agent.keeper.machine.cgroup import CgroupFs
 
 FILES_V2 = {
     "": {"cgroup.procs": "", "cgroup.subtree_control": "", "cgroup.controllers": ""},

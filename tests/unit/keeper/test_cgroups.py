@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from edge_agent.keeper.cgroup import CgroupFs, Mount, read_mounts
-from edge_agent.keeper.cgroup_v1 import BackendV1
-from edge_agent.keeper.cgroup_v2 import BackendV2
-from edge_agent.keeper.containment import detect, machine_mounts
+from edge_agent.keeper.machine.cgroup import CgroupFs, Mount, read_mounts
+from edge_agent.keeper.machine.cgroup_v1 import BackendV1
+from edge_agent.keeper.machine.cgroup_v2 import BackendV2
+from edge_agent.keeper.machine.containment import detect, machine_mounts
 from edge_agent.keeper.report import Usage
 from edge_agent.keeper.spec import Limits
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from edge_agent.keeper.events import Admission, Key
-from edge_agent.keeper.journal import Journal, SchemaError
-from edge_agent.keeper.record import Run
+from edge_agent.keeper.disk.journal import Journal, SchemaError
+from edge_agent.keeper.domain.events import Admission, Key
+from edge_agent.keeper.domain.record import Run
 from edge_agent.keeper.report import BY_SELF, ENDED, RUNNING, Ended
 from edge_agent.keeper.spec import Limits, Token
 

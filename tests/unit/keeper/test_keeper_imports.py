@@ -8,7 +8,11 @@ import edge_agent.keeper
 from edge_agent.keeper import launch
 
 PACKAGE = Path(edge_agent.keeper.__file__).parent
-MODULES = sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__main__")
+MODULES = sorted(
+    str(path.relative_to(PACKAGE).with_suffix("")).replace("/", ".")
+    for path in PACKAGE.rglob("*.py")
+    if not path.stem.startswith("__")
+)
 BANNED = ("threading", "asyncio", "subprocess", "dataclasses", "inspect", "pathlib", "ssl")
 
 
@@ -25,7 +29,7 @@ def loaded(*modules: str) -> set[str]:
 
 
 def test_only_the_standard_library_and_the_package_itself_are_loaded() -> None:
-    names = loaded(*(name for name in MODULES if name != "__init__"))
+    names = loaded(*MODULES)
     foreign = {
         name
         for name in names

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from edge_agent.keeper import protocol
-from edge_agent.keeper.events import Admission, Drop, Key, Refuse, Reply, Save, Spawn
-from edge_agent.keeper.journal import Journal
-from edge_agent.keeper.outbox import LAZY_NS, RETRY_NS, Broadcast, Outbox, Release
-from edge_agent.keeper.record import Run
+from edge_agent.keeper.disk.journal import Journal
+from edge_agent.keeper.disk.outbox import LAZY_NS, RETRY_NS, Broadcast, Outbox, Release
+from edge_agent.keeper.domain.events import Admission, Drop, Key, Refuse, Reply, Save, Spawn
+from edge_agent.keeper.domain.record import Run
 from edge_agent.keeper.spec import Limits, Token
 
 KEY = Key("projects/p/tasks/t/runs/1", Token(1, 1, 1))

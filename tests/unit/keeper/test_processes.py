@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from edge_agent.keeper import linux, members, procfs, quota
-from edge_agent.keeper.procfs import MARK_VARIABLE
+from edge_agent.keeper.machine import linux, members, procfs, quota
+from edge_agent.keeper.machine.procfs import MARK_VARIABLE
 
 
 def test_a_process_is_read_with_its_start_time_and_parent() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from edge_agent.keeper import protocol
-from edge_agent.keeper.events import (
+from edge_agent.keeper.domain.events import (
     Admission,
     DiskUsed,
     Effect,
@@ -32,10 +32,10 @@ from edge_agent.keeper.events import (
     Terminate,
     Tick,
 )
-from edge_agent.keeper.record import NEXT, Run
+from edge_agent.keeper.domain.record import NEXT, Run
+from edge_agent.keeper.domain.table import FENCES_KEPT, MAX_RUNS, Table
 from edge_agent.keeper.report import ENDED, RUNNING, STARTING, STOPPING, StartFault, Usage
 from edge_agent.keeper.spec import Limits, StopOrder, Token
-from edge_agent.keeper.table import FENCES_KEPT, MAX_RUNS, Table
 
 MS = 1_000_000
 BOOT = "boot-a"

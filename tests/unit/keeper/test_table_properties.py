@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from edge_agent.keeper.events import (
+from edge_agent.keeper.domain.events import (
     Admission,
     Drop,
     Event,
@@ -29,9 +29,9 @@ from edge_agent.keeper.events import (
     Swept,
     Tick,
 )
+from edge_agent.keeper.domain.table import Table
 from edge_agent.keeper.report import ENDED, RUNNING, STARTING, StartFault, Usage
 from edge_agent.keeper.spec import Limits, StopOrder, Token, task_of
-from edge_agent.keeper.table import Table
 
 MS = 1_000_000
 tokens = st.builds(Token, st.just(1), st.integers(0, 2), st.integers(0, 1))
