@@ -44,6 +44,7 @@ from regional.adapters.log_store import LOG_SHARD, LogStore
 from regional.adapters.publisher import Publisher
 from regional.adapters.reading import RunReader
 from regional.adapters.sequencer import Sequencer
+from regional.adapters.signing import DurableSigner
 from regional.adapters.witness_client import WitnessClient
 from regional.config import Config
 from regional.domain.core import DONE, PENDING, RUN, SHARD, RegionCore, Site
@@ -240,7 +241,7 @@ class Application:
         self.publisher = Publisher(
             log,
             client,
-            keys.log,
+            DurableSigner(log, keys.log),
             self._clock,
             self._rng,
             ready=sequencer.begin,

@@ -14,14 +14,14 @@ from intertie.errors import IntertieError, Reason, error
 from intertie.metering.faults import MeteringError
 from intertie.metering.log import strict
 from intertie.metering.log.checkpoint import Checkpoint, add_lines
-from intertie.metering.log.merkle import CompactRange
-from intertie.metering.log.note import Note, Signer
+from intertie.metering.log.note import Note
 from intertie.metering.log.witness import SIZE_TYPE, build_request
-from intertie.metering.sequence import LogState, sign_durable
+from intertie.metering.sequence import LogState
 from intertie.ports import Clock, FencedError, StoreUnavailableError
 from intertie.telemetry.logs import logger
 from regional.adapters.log_store import LogStore
 from regional.adapters.recovery import recover
+from regional.adapters.signing import DurableSigner
 from regional.adapters.witness_client import Answer, WitnessClient
 
 FIRST_BACKOFF_S, MOST_BACKOFF_S = 0.2, 5.0
@@ -39,7 +39,7 @@ class Publisher:
     Args:
         log: the log's rows.
         client: the federation's MeteringService.
-        signer: the log key.
+        signer: signs what is on disk.
         clock: for recovery.
         rng: for backoff.
         ready: called once the witness was asked: from then on the log may grow.
@@ -51,7 +51,7 @@ class Publisher:
         self,
         log: LogStore,
         client: WitnessClient,
-        signer: Signer,
+        signer: DurableSigner,
         clock: Clock,
         rng: random.Random,
         *,
@@ -69,7 +69,6 @@ class Publisher:
         self._forked = forked
         self._target: LogState | None = None
         self._grown = asyncio.Event()
-        self._checked = CompactRange()
         self._witnessed = 0
         self._mirrored = 0
         self._task: asyncio.Task[None] | None = None
@@ -132,7 +131,7 @@ class Publisher:
         checked = await self._log.range_at(head.size if head is not None else 0)
         if head is not None and checked.root() != head.root:
             raise _fork(head, f"the log on disk has root {checked.root().hex()} at that size")
-        self._checked = checked
+        self._signer.begin(checked)
         self._witnessed = self.cosigned_size = checked.size
         self._mirrored = min(witnessed.mirrored, state.size)
         await self._remind()
@@ -150,7 +149,7 @@ class Publisher:
             await self._mirror(head.size)
             answer = await self._client.cosign(build_request(head.size, [], note))
             if answer.status == OK:
-                self._checked = await self._log.range_at(head.size)
+                self._signer.begin(await self._log.range_at(head.size))
                 self._witnessed = self.cosigned_size = head.size
 
     # --- one checkpoint --------------------------------------------------------------------------
@@ -160,7 +159,7 @@ class Publisher:
         state = self._target
         if state is None or state.size <= self.cosigned_size:
             return
-        signed = await self._sign(state)
+        signed = await self._signer.sign(state)
         await self._mirror(state.size)
         for _ in range(MAX_ROUNDS):
             proof = await self._log.proof(self._witnessed, state.size)
@@ -171,15 +170,6 @@ class Publisher:
                 return
             self._witnessed = self._other_size(answer, state)
         raise error(Reason.UNREACHABLE, f"The witness changed its size {MAX_ROUNDS} times.")
-
-    async def _sign(self, state: LogState) -> bytes:
-        """Read back what is new, hash it again, and sign only if it gives the same root."""
-        before, last = self._checked, list[bytes]()
-        async for piece in self._log.leaves(before.size, state.size):
-            before, last = before.absorb(last), piece
-        signed = sign_durable(before, last, state, self._signer)
-        self._checked = state.edge.range
-        return signed
 
     async def _mirror(self, end: int) -> None:
         entries: list[bytes] = []

@@ -61,6 +61,9 @@ class Sequencer:
         self._state: LogState | None = None
         self._spans: dict[str, tuple[int, int]] = {}
         self._written_ns = 0
+        # Pending rows go in the transaction that makes them leaves, so normally none is in the log;
+        # the unique rids find out if one is. After a start or a failure it is looked up first.
+        self._looks = True
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
@@ -89,9 +92,14 @@ class Sequencer:
         while True:
             try:
                 full = await self.step()
-            except (FencedError, StoreUnavailableError, ConflictError) as fault:
+            except ConflictError as conflict:
+                # Some of this is in the log already: look before deciding again.
+                self._state, self._looks = None, True
+                _log.warning("usage is in the log already", rid=conflict.claim.name)
+                continue
+            except (FencedError, StoreUnavailableError) as fault:
                 # What was committed is not known: read it again before anything else is decided.
-                self._state = None
+                self._state, self._looks = None, True
                 _log.warning("log not written; trying again", fault=str(fault))
                 await asyncio.sleep(RETRY_S)
                 continue
@@ -124,7 +132,7 @@ class Sequencer:
             bodies,
             recorded_ms=now.utc_ms,
             salts=[self._ids.token_hex(SALT_BYTES) for _ in bodies],
-            known=await self._log.known([row.key for row in taken]),
+            known=await self._log.known([row.key for row in taken]) if self._looks else {},
             spans=self._spans,
         )
         changed = self._changed_spans(batch, taken)
@@ -136,6 +144,7 @@ class Sequencer:
             else:
                 self._spans[run] = span
         self._state, self._written_ns = batch.state, now.boot_ns
+        self._looks = False
         self._appended(batch.state)
 
     def _changed_spans(
