@@ -20,6 +20,7 @@ from intertie.testing.cores.bank import (
     SPACE,
     bank_drive,
     digest_of,
+    numbered_move,
 )
 
 CALLERS = 16
