@@ -36,8 +36,9 @@ def test_a_stop_sends_term_and_reports_the_exit_that_the_task_chose(box: Any) ->
     code = (
         "import signal,sys,json,os\n"
         "def stop(*_):\n"
-        "    print(json.load(open(os.environ['INTERTIE_NOTICE_FILE']))['reason']); sys.exit(3)\n"
-        "signal.signal(signal.SIGTERM, stop); print('ready', flush=True)\n"
+        "    notice = json.load(open(os.environ['INTERTIE_NOTICE_FILE']))\n"
+        "    os.write(1, notice['reason'].encode() + b'\\n'); sys.exit(3)\n"
+        "signal.signal(signal.SIGTERM, stop); os.write(1, b'ready\\n')\n"
         "while True: signal.pause()\n"
     )
     spec = box.python(code)
@@ -62,10 +63,10 @@ def test_a_task_that_ignores_term_is_killed_after_its_grace(box: Any) -> None:
 def test_the_notice_comes_before_term_and_by_the_signal_that_the_task_asked_for(box: Any) -> None:
     link = box.up()
     code = (
-        "import signal,sys\n"
-        "signal.signal(signal.SIGUSR1, lambda *_: print('notice', flush=True))\n"
-        "signal.signal(signal.SIGTERM, lambda *_: (print('term', flush=True), sys.exit(0)))\n"
-        "print('ready', flush=True)\n"
+        "import os,signal,sys\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: os.write(1, b'notice\\n'))\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b'term\\n'), sys.exit(0)))\n"
+        "os.write(1, b'ready\\n')\n"
         "while True: signal.pause()\n"
     )
     spec = box.python(code, notice_signal="SIGUSR1")
