@@ -84,16 +84,18 @@ class Cluster:
 
     def kill(self, name: str) -> None:
         """End one process as a crash does; of an agent the keeper too, and so its tasks."""
-        if name in self.description.agents:
-            for pid in keeper_pids(self.layout.process(name)):
-                os.kill(pid, signal.SIGKILL)
+        for pid in self._keepers(name):
+            os.kill(pid, signal.SIGKILL)
         self.processes.stop(name, kill=True)
 
     def down(self) -> None:
         """Stop everything in good order."""
         for name in reversed(self.names):
             self._tell(f"stopping {name}")
+            keepers = self._keepers(name)
             self.processes.stop(name)
+            for pid in keepers:
+                os.kill(pid, signal.SIGTERM)
 
     def write_context(self) -> None:
         """Write contexts for the people of the federation; `dev` is the project's user."""
@@ -122,6 +124,9 @@ class Cluster:
         ]
         by_name = {made.name: made for made in contexts}
         Contexts(self.layout.context_file, "dev", by_name).save()
+
+    def _keepers(self, name: str) -> list[int]:
+        return keeper_pids(self.layout.process(name)) if name in self.description.agents else []
 
     def _argv(self, name: str) -> list[str]:
         python = interpreter()

@@ -1,4 +1,4 @@
-"""Issues what a development federation needs: CAs, identities, signing keys, and their renewal.
+"""Issues what a development federation needs: CAs, identities, and their renewal.
 
 On real hosts identities come by joining; here one process plays every CA. Leaves have the lives of
 `intertie.pki.profile`, so a small process issues them again in time (`renew`), as operators would.
@@ -13,7 +13,6 @@ from intertie.cli.dev.layout import PROJECT, REGION, TRUST_DOMAIN, Description, 
 from intertie.pki.authority import Authority, create_regional, create_root, new_key
 from intertie.pki.ca_files import load_authority, write_authority
 from intertie.pki.issue import issue
-from intertie.pki.keys import generate_signing_key
 from intertie.pki.load import load, write_identity
 from intertie.pki.profile import BACKDATE_MS, LEAF_LIFE_MS, renew_at_ms
 from intertie.pki.spiffe import SERVING_ROLES, parse, region_trust_domain
@@ -22,7 +21,6 @@ from intertie.ports import Clock
 ETCD_DOMAIN = f"etcd.{TRUST_DOMAIN}"
 HOSTS = ("localhost", "127.0.0.1")
 REPLICA = "fed-1"
-SIGNING_KEYS = ("log", "witness", "grant", "price")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +52,11 @@ def people(description: Description) -> list[Person]:
 
 
 def issue_all(layout: Layout, description: Description, clock: Clock) -> None:
-    """Make what is missing: CAs, identities, keys. What is there stays."""
+    """Make what is missing: CAs and identities. What is there stays."""
     authorities = _authorities(layout, clock)
     for person in people(description):
         if not (layout.identity(person.name) / "cert.pem").exists():
             _issue(layout, authorities, person, clock)
-    for name in SIGNING_KEYS:
-        path = layout.root / "keys" / f"{name}.pem"
-        if not path.exists():
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            generate_signing_key(path)
 
 
 def renew(layout: Layout, description: Description, clock: Clock, rng: random.Random) -> list[str]:
