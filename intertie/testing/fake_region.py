@@ -113,6 +113,7 @@ class FakeRegion:
     closed: set[str] = field(default_factory=set)
     welcome: FederationHello | None = None
     _revision: int = 0
+    _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
     _call: "grpc.aio.StreamStreamCall[pb.AttachRequest, pb.AttachResponse] | None" = None
     _reader: "asyncio.Task[None] | None" = None
 
@@ -223,10 +224,11 @@ class FakeRegion:
         )
 
     async def _write(self, message: FromRegion) -> None:
-        if self._call is None:
-            return
-        with suppress(asyncio.InvalidStateError, grpc.aio.AioRpcError):  # the reader tells why
-            await self._call.write(pb.AttachRequest(messages=[region_message_to_pb(message)]))
+        request = pb.AttachRequest(messages=[region_message_to_pb(message)])
+        async with self._writing:  # grpc takes one write of a call at a time
+            if self._call is not None:
+                with suppress(asyncio.InvalidStateError, grpc.aio.AioRpcError):
+                    await self._call.write(request)  # why it failed is told to the reader
 
     async def _read(
         self, call: "grpc.aio.StreamStreamCall[pb.AttachRequest, pb.AttachResponse]"
