@@ -7,9 +7,8 @@ not hold any rule of its own, and must not stop the keeper when it stops: tasks 
 import asyncio
 import os
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from edge_agent.adapters.capability import bounded, probe
 from edge_agent.adapters.files.cache import BlobCache
@@ -18,7 +17,7 @@ from edge_agent.adapters.files.trees import Trees
 from edge_agent.adapters.keeping.process import KeeperProcess
 from edge_agent.adapters.keeping.supervision import Supervision
 from edge_agent.adapters.outward import Outward, Parts, TaskSettings
-from edge_agent.adapters.region.blobs import RegionBlobs
+from edge_agent.adapters.region.connection import Connection
 from edge_agent.adapters.region.link import Dialling, RegionLink
 from edge_agent.adapters.region.logs import LogReads
 from edge_agent.adapters.work.checkpoints import Checkpoints
@@ -28,14 +27,11 @@ from edge_agent.domain.core import ORDER, RUN, SAMPLE, SHARD, AgentCore, Node
 from edge_agent.domain.events import RunKey
 from edge_agent.domain.run import PUBLIC, NodeRun
 from edge_agent.domain.settings import Settings
-from intertie.api.agent.v1.link_service_pb2_grpc import AgentLinkServiceStub
-from intertie.api.federation.v1.blob_service_pb2_grpc import BlobServiceStub
 from intertie.clock import SystemClock, SystemIds
 from intertie.drive.drive import Drive, Loaded, Logged
 from intertie.model.agentlink import AgentHello, AgentRun, StartRun, UsageSample
 from intertie.model.pool import NodeCapability
 from intertie.pki.load import IdentityDirectory
-from intertie.pki.spiffe import parse, region_trust_domain
 from intertie.ports import Clock, IdSource, Now
 from intertie.store.codec import decoder, encode
 from intertie.store.journal import JournalStore
@@ -46,8 +42,6 @@ from intertie.telemetry.metrics import AGENT_ATTACHED, AGENT_KEEPER_STARTS, AGEN
 from intertie.telemetry.registry import Metrics
 from intertie.transport.channels import Channels
 from intertie.transport.versions import PROTOCOL_MAX, PROTOCOL_MIN, software
-
-Stub = TypeVar("Stub")
 
 _log = logger(__name__)
 
@@ -147,7 +141,10 @@ class Application:
         assert self._pump is not None, "wired"
         assert self.keeping is not None, "wired"
         assert self.link is not None, "wired"
+        assert self._trees is not None, "wired"
         await self._pump.start()
+        kept = [run.key for run in self._runs()]
+        await asyncio.to_thread(self._trees.discard_unknown, kept)
         self.keeping.start()
         await self.keeping.ready()
         self.link.start()
@@ -175,8 +172,14 @@ class Application:
         )
         process = KeeperProcess(folders.keeper, cgroup=settings.cgroup, kill_ms=settings.kill_ms)
         self._process, self.keeping = process, Supervision(process, pump.tell)
-        self.link = self._make_link(channels, capability, pump)
-        blobs = RegionBlobs(self._stub(channels, BlobServiceStub), self._rng)
+        connection = Connection(
+            channels,
+            scheduler=settings.scheduler,
+            region=settings.region,
+            trust_domain=settings.trust_domain,
+        )
+        self.link = self._make_link(connection, capability, pump)
+        blobs = connection.blobs(self._rng)
         trees = self._trees = Trees(folders)
         await asyncio.to_thread(trees.start)
         cache = BlobCache(folders.cache, settings.cache_bytes)
@@ -194,10 +197,12 @@ class Application:
         devices = {device.index: device for device in capability.devices}
         self._outward = Outward(parts, self._task_settings(), devices, pump.tell)
 
-    def _make_link(self, channels: Channels, capability: NodeCapability, pump: Pump) -> RegionLink:
+    def _make_link(
+        self, connection: Connection, capability: NodeCapability, pump: Pump
+    ) -> RegionLink:
         settings = self.settings
         link = RegionLink(
-            self._stub(channels, AgentLinkServiceStub),
+            connection.link,
             lambda: self._hello(capability),
             pump.tell,
             free_disk=self._free_disk,
@@ -207,12 +212,6 @@ class Application:
         )
         link.serve_logs(LogReads(self._find_logs, link.answer))
         return link
-
-    def _stub(self, channels: Channels, make: Callable[..., Stub]) -> Callable[[], Stub]:
-        settings = self.settings
-        domain = region_trust_domain(settings.region, settings.trust_domain)
-        name = parse(f"spiffe://{domain}/scheduler", settings.trust_domain).dns_name
-        return lambda: channels.stub(settings.scheduler, name, make)
 
     def _task_settings(self) -> TaskSettings:
         settings = self.settings

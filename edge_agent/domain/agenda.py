@@ -27,6 +27,7 @@ class Agenda:
 
     def add(self, at_ns: int, what: Due, key: RunKey) -> None:
         """Remember."""
+        assert at_ns > 0, f"{what} of {key} is due before the boot"
         heapq.heappush(self._heap, (at_ns, what, key))
 
     def take(self, now_ns: int) -> list[tuple[Due, RunKey]]:

@@ -32,7 +32,7 @@ from edge_agent.domain.events import (
 from edge_agent.domain.lease import Lease
 from edge_agent.domain.orders import Orders
 from edge_agent.domain.processes import Processes
-from edge_agent.domain.run import NodeRun
+from edge_agent.domain.run import NodeRun, Phase
 from edge_agent.domain.saving import Saving
 from edge_agent.domain.slots import Slots
 from edge_agent.domain.telling import Telling
@@ -193,23 +193,30 @@ class AgentCore:
     def accept(self, order: StartRun, run: NodeRun) -> None:
         """A new run: its order is kept as long as the run is."""
         assert run.key not in self.runs, f"{run.key} is accepted twice"
+        assert run.key == RunKey(order.task, order.token), f"{run.key} under another order"
         self.orders[run.key] = order
         self.emit(Write(SHARD, ORDER, str(run.key), order))
         self.put(run)
 
     def put(self, run: NodeRun) -> None:
         """The new state of a run."""
+        assert run.key in self.orders, f"{run.key} has no order"
+        assert (run.end is None) == run.is_live, f"{run.key} is {run.phase} with end {run.end}"
+        assert run.phase is not Phase.STOPPING or run.stop is not None, f"{run.key} stops, why?"
+        assert run.started_ns or not run.sampled_ms, f"{run.key} has samples and no start"
         self.runs[run.key] = run
         self.emit(Write(SHARD, RUN, str(run.key), run))
 
     def keep_samples(self, samples: Iterable[UsageSample], key: RunKey) -> None:
         """Samples are durable before they are sent, and until they are acknowledged."""
         for sample in samples:
+            assert sample.token == key.token, f"{sample} is not of {key}"
             self.telling.kept(sample, key)
             self.emit(Write(SHARD, SAMPLE, sample_key(sample), sample))
 
     def erase(self, run: NodeRun) -> None:
         """Nothing of a run is needed any longer."""
+        assert run.phase is Phase.ENDED, f"{run.key} is {run.phase}"
         del self.runs[run.key], self.orders[run.key]
         self.slots.give_back(run.slot)
         self.emit(Erase(SHARD, RUN, str(run.key)))

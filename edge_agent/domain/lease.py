@@ -15,6 +15,8 @@ class Lease:
     """Until when `move` runs may go on; 0 = no lease."""
 
     def __init__(self, *, kill_ms: int, delta_ms: int) -> None:
+        assert kill_ms > 0, "a kill takes time"
+        assert delta_ms >= 0, "a margin does not lengthen a lease"
         self._reserve_ms = kill_ms + delta_ms
         self._sent: dict[int, int] = {}
         self._answered_ns = 0
@@ -22,6 +24,8 @@ class Lease:
 
     def sent(self, seq: int, sent_ns: int) -> None:
         """A beat leaves."""
+        assert seq not in self._sent, f"beat {seq} was sent before"
+        assert sent_ns >= self._answered_ns, f"beat {seq} was sent before one that was answered"
         self._sent[seq] = sent_ns
         while len(self._sent) > MAX_UNANSWERED:
             del self._sent[min(self._sent)]
@@ -56,4 +60,5 @@ class Lease:
         if stop_at_ns <= self.stop_at_ns:
             return False
         self.stop_at_ns = stop_at_ns
+        assert stop_at_ns < self._answered_ns + lease_ms * MS, "the holder stops before the grantor"
         return True

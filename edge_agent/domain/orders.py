@@ -64,6 +64,7 @@ class Orders:
             self._refuse(order.task, RunKey(order.task, order.token), evidence)
             return
         for run in others:
+            assert run.key.token < order.token, f"{run.key} and {order.token}"
             self.stop(run, _REPLACED)
         if order.is_move and core.lease.started_with(order.lease_ms):
             core.lease_grew()
@@ -161,6 +162,7 @@ class Orders:
         if run.phase is Phase.STAGING or not core.processes.may_exist(run):
             self.end_unstarted(run, evidence_of(stop))
             return
+        assert run.phase is not Phase.ENDED, f"{run.key} has ended"
         if run.phase is not Phase.STOPPING:
             run = moved(run, Phase.STOPPING, stop=stop)
             core.put(run)
@@ -180,6 +182,7 @@ class Orders:
         core = self._core
         now_ms = core.now.utc_ms
         assert not run.sampled_ms, f"{run.key} has samples"
+        assert run.end is None, f"{run.key} ends twice"
         closed = core.cut(
             moved(run, Phase.ENDED, started_ms=now_ms),
             run_ms=0,

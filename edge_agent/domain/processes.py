@@ -118,6 +118,7 @@ class Processes:
         if not ready or (run.is_move and not core.lease.holds(core.now.boot_ns)):
             return
         deadline = core.lease.stop_at_ns if run.is_move else None
+        assert deadline is None or deadline > core.now.boot_ns, f"{run.key}: no lease"
         self._launched.add(run.key)
         core.emit(Launch(run.key, core.orders[run.key], run.slot, deadline))
 
@@ -175,6 +176,7 @@ class Processes:
         now = self._core.now
         started_ns = process.started_ns
         assert started_ns is not None, f"{run.key} has no start"
+        assert process.key == run.key, f"{process.key} is not {run.key}"
         return replace(
             run,
             pid=process.pid,
@@ -233,6 +235,7 @@ class Processes:
             evidence = self._evidence(run.stop, end)
             core.order_book.end_unstarted(run, evidence, end.message)
             return
+        assert run.end is None, f"{run.key} ends twice"
         run_ms = max(run.sampled_ms, self._run_ms(run, end))
         cpu_ms = max(run.sampled_cpu_ms, end.cpu_ms)
         run = core.cut(run, run_ms, cpu_ms, end.memory_peak, final=True)
@@ -275,6 +278,7 @@ class Processes:
 
     def _collect(self, run: NodeRun) -> None:
         assert run.end is not None, f"{run.key} is collected before its end"
+        assert run.phase is Phase.COLLECTING, f"{run.key} is {run.phase}"
         if run.key in self._collecting:
             return
         self._collecting.add(run.key)

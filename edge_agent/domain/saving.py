@@ -36,6 +36,7 @@ class Saving:
             self._again(run, self._core.now.boot_ns)
 
     def _again(self, run: NodeRun, after_ns: int) -> None:
+        assert run.checkpoint_interval_ms > 0, f"{run.key} saves nothing"
         due_ns = max(after_ns + run.checkpoint_interval_ms * MS, self._core.now.boot_ns)
         self._core.agenda.add(due_ns, Due.CHECKPOINT, run.key)
 

@@ -24,11 +24,13 @@ class Slots:
         return None
 
     def take(self, slot: int) -> None:
-        """Take a given slot, of a run that was loaded."""
+        """Take a given slot, of a run that was loaded; it may be of a larger pool than today's."""
+        assert slot >= 0, f"slot {slot} is none"
         assert slot not in self._taken, f"slot {slot} is taken twice"
         self._taken.add(slot)
         self._last = slot
 
     def give_back(self, slot: int) -> None:
         """The run is forgotten."""
+        assert slot in self._taken, f"slot {slot} is not taken"
         self._taken.remove(slot)

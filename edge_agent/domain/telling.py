@@ -48,6 +48,7 @@ class Telling:
 
     def attached(self, link: int) -> None:
         """The region listens: tell everything that it may lack."""
+        assert link > self.link, f"link {link} is not newer than {self.link}"
         self.link = link
         self._told.clear()
         for run in list(self._core.runs.values()):
@@ -72,6 +73,8 @@ class Telling:
 
     def offered(self, run: NodeRun) -> None:
         """A checkpoint waits for its verdict."""
+        assert run.offer is not None, f"{run.key} offers nothing"
+        assert run.key not in self._unsettled, f"{run.key}: two checkpoints are on their way"
         self._unsettled.add(run.key)
         self.flush(run)
 
@@ -95,6 +98,7 @@ class Telling:
         if not waiting:
             return
         last = waiting[0].interval - 1 + WINDOW
+        assert waiting[-1].interval <= run.intervals, f"{run.key}: a sample that was never cut"
         for sample in waiting:
             if sample.interval > last:
                 return
@@ -117,6 +121,7 @@ class Telling:
                 told.state = update.state
             return
         waiting = self.samples.get(run.key)
+        assert not waiting or waiting[-1].final, f"{run.key} ended without a last sample"
         if not told.end and (not waiting or told.samples >= run.intervals):
             self.say(update)
             told.end = True

@@ -31,6 +31,8 @@ def cut(
         memory_peak: bytes.
         final: the run has ended; there is a last sample even if nothing ran.
     """
+    assert run_ms >= 0, f"{run.key} ran {run_ms} ms"
+    assert cpu_ms >= 0, f"{run.key} used {cpu_ms} ms"
     begin = run.started_ms + run.sampled_ms
     end = max(run.started_ms + run_ms, begin)
     if not final:
@@ -70,4 +72,6 @@ def _with(
         sampled_cpu_ms=run.sampled_cpu_ms + sum(cpu_shares),
     )
     assert after.sampled_ms >= run.sampled_ms, f"{run.key}: samples went back"
+    told_ms = sum(sample.boot_ms for sample in samples)
+    assert told_ms == after.sampled_ms - run.sampled_ms, f"{run.key}: a gap between samples"
     return after, samples

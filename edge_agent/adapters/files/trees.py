@@ -17,6 +17,7 @@ import stat
 import subprocess
 import threading
 from collections import deque
+from collections.abc import Iterable
 from contextlib import suppress
 
 from edge_agent.adapters.files.folders import (
@@ -43,7 +44,7 @@ class Trees:
         self._spare: deque[str] = deque()
         self._stamps: dict[RunKey, Stamps] = {}
         self._number = 0
-        self._queue: queue.SimpleQueue[tuple[RunKey, Stamps | None] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[str, Stamps | None] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -83,14 +84,21 @@ class Trees:
 
     def discard(self, key: RunKey) -> None:
         """Remove everything of a run, in a while. No process of it may live."""
-        self._queue.put((key, self._stamps.pop(key, None)))
+        self._queue.put((self._folders.of(key).root, self._stamps.pop(key, None)))
+
+    def discard_unknown(self, known: Iterable[RunKey]) -> None:
+        """Remove what runs left that were forgotten just before this process died. Blocks."""
+        roots = {self._folders.of(key).root for key in known}
+        for name in os.listdir(self._folders.runs):
+            root = f"{self._folders.runs}/{name}"
+            if root not in roots:
+                self._queue.put((root, None))
 
     def _remove_all(self) -> None:
         while (item := self._queue.get()) is not None:
-            key, stamps = item
-            folders = self._folders.of(key)
-            if stamps is None or not self._keep(folders, stamps):
-                remove_tree(folders.root)
+            root, stamps = item
+            if stamps is None or not self._keep(RunFolders(root), stamps):
+                remove_tree(root)
 
     def _keep(self, folders: RunFolders, stamps: Stamps) -> bool:
         """Make a spare tree of an untouched one; False if it is none."""

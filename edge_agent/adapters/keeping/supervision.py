@@ -25,7 +25,7 @@ from edge_agent.domain.events import (
 from edge_agent.keeper import protocol
 from edge_agent.keeper.protocol import Hello, ProtocolFault
 from edge_agent.keeper.report import RunView
-from edge_agent.keeper.spec import StartSpec
+from edge_agent.keeper.spec import MAX_MS, StartSpec
 from intertie.telemetry.logs import logger
 
 _FIRST_PAUSE_S = 0.02
@@ -189,7 +189,7 @@ class Supervision:
                 token=list(reading.keeper_token(effect.key.token)),
                 reason=effect.reason,
                 notice_ms=0,
-                grace_ms=effect.notice_ms,
+                grace_ms=min(max(effect.notice_ms, 0), MAX_MS),
             )
         except ProtocolFault as fault:
             if fault.reason == protocol.NOT_FOUND:
