@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from federation.domain.answers import wait_of
 from federation.domain.events import AskPlan, CancelTask, CreateTask
 from intertie.model.names import TaskName, task_id
 from intertie.model.spec import Resources, RunSpec, TaskSpec, Tolerance
 from intertie.model.states import FailureClass, OnDisconnect, Outcome, RunState, TaskState
 from intertie.model.task import Plan, Task
+from intertie.twin.world import World
 
 Submit = Callable[[TaskSpec], Task]
 
@@ -19,7 +19,7 @@ def _id(n: int) -> str:
 
 
 @pytest.fixture
-def submit(world) -> Submit:  # type: ignore[no-untyped-def] # World is the conftest's
+def submit(world: World) -> Submit:
     made = iter(range(1, 1000))
 
     def _submit(spec: TaskSpec) -> Task:
@@ -56,7 +56,9 @@ def _name(task: Task) -> str:
     return str(TaskName("vision", task.id))
 
 
-def test_a_task_goes_from_submission_to_a_result_with_complete_usage(world, submit, spec) -> None:
+def test_a_task_goes_from_submission_to_a_result_with_complete_usage(
+    world: World, submit: Submit, spec: TaskSpec
+) -> None:
     task = submit(spec)
     world.run(500)
     assert world.task(task.id).state is TaskState.RUNNING
@@ -64,7 +66,7 @@ def test_a_task_goes_from_submission_to_a_result_with_complete_usage(world, subm
     world.end(node, _name(task), exit_code=0)
     after = world.task(task.id)
     assert after.state is TaskState.SUCCEEDED
-    assert after.run.outcome is Outcome.SUCCEEDED
+    assert world.newest_run(task.id).outcome is Outcome.SUCCEEDED
     [end] = world.records("run_end")
     assert end["complete"] is True
     assert end["useful_ms"] == 1_000
@@ -77,7 +79,7 @@ def test_a_task_goes_from_submission_to_a_result_with_complete_usage(world, subm
     assert len(world.records("placement")) == 1
 
 
-def test_a_user_error_is_not_tried_again(world, submit, spec) -> None:
+def test_a_user_error_is_not_tried_again(world: World, submit: Submit, spec: TaskSpec) -> None:
     task = submit(spec)
     world.run(500)
     world.end(world.where(_name(task))[0], _name(task), exit_code=3)
@@ -88,7 +90,9 @@ def test_a_user_error_is_not_tried_again(world, submit, spec) -> None:
     assert world.where(_name(task)) == []
 
 
-def test_more_tasks_than_room_all_run_in_the_end(world, submit, spec) -> None:
+def test_more_tasks_than_room_all_run_in_the_end(
+    world: World, submit: Submit, spec: TaskSpec
+) -> None:
     tasks = [submit(spec) for _ in range(20)]
     for _ in range(40):
         world.run(300)
@@ -98,7 +102,7 @@ def test_more_tasks_than_room_all_run_in_the_end(world, submit, spec) -> None:
     assert {world.task(t.id).state for t in tasks} == {TaskState.SUCCEEDED}
 
 
-def test_an_array_runs_each_index_once(world, submit) -> None:
+def test_an_array_runs_each_index_once(world: World, submit: Submit) -> None:
     first = submit(TaskSpec(run=RunSpec(command=("x",)), array=4))
     world.run(500)
     indices = [order.index for node in world.nodes.values() for order in node.runs.values()]
@@ -106,7 +110,9 @@ def test_an_array_runs_each_index_once(world, submit) -> None:
     assert first.group == first.id
 
 
-def test_a_move_run_waits_for_the_lease_and_resumes_from_its_checkpoint(world, submit) -> None:
+def test_a_move_run_waits_for_the_lease_and_resumes_from_its_checkpoint(
+    world: World, submit: Submit
+) -> None:
     task = submit(_moving())
     world.run(500)
     [node] = world.where(_name(task))
@@ -118,14 +124,17 @@ def test_a_move_run_waits_for_the_lease_and_resumes_from_its_checkpoint(world, s
     [other] = world.where(_name(task))
     assert other != node
     order = world.nodes[other].runs[_name(task)]
+    assert order.checkpoint is not None
     assert order.checkpoint.step == 7
     assert order.token.sub == 2
     world.end(other, _name(task), exit_code=0)
     assert world.task(task.id).state is TaskState.SUCCEEDED
-    assert world.task(task.id).run.placements == 2
+    assert world.newest_run(task.id).placements == 2
 
 
-def test_a_stay_run_is_never_started_elsewhere_by_silence_alone(world, submit, spec) -> None:
+def test_a_stay_run_is_never_started_elsewhere_by_silence_alone(
+    world: World, submit: Submit, spec: TaskSpec
+) -> None:
     task = submit(spec)
     world.run(500)
     [node] = world.where(_name(task))
@@ -135,7 +144,9 @@ def test_a_stay_run_is_never_started_elsewhere_by_silence_alone(world, submit, s
     assert world.task(task.id).state is TaskState.RUNNING
 
 
-def test_a_stay_run_starts_again_when_its_node_comes_back_without_it(world, submit, spec) -> None:
+def test_a_stay_run_starts_again_when_its_node_comes_back_without_it(
+    world: World, submit: Submit, spec: TaskSpec
+) -> None:
     task = submit(spec)
     world.run(500)
     [node] = world.where(_name(task))
@@ -143,10 +154,12 @@ def test_a_stay_run_starts_again_when_its_node_comes_back_without_it(world, subm
     world.attach(world.nodes[node])
     world.run(500)
     assert len(world.where(_name(task))) == 1
-    assert world.task(task.id).run.token.sub == 2
+    assert world.newest_run(task.id).token.sub == 2
 
 
-def test_a_region_killed_and_restarted_adopts_what_runs(world, submit, spec) -> None:
+def test_a_region_killed_and_restarted_adopts_what_runs(
+    world: World, submit: Submit, spec: TaskSpec
+) -> None:
     task = submit(spec)
     world.run(500)
     [node] = world.where(_name(task))
@@ -158,7 +171,9 @@ def test_a_region_killed_and_restarted_adopts_what_runs(world, submit, spec) -> 
     assert len(world.task(task.id).runs) == 1
 
 
-def test_a_federation_killed_and_restarted_learns_what_ended_meanwhile(world, submit, spec) -> None:
+def test_a_federation_killed_and_restarted_learns_what_ended_meanwhile(
+    world: World, submit: Submit, spec: TaskSpec
+) -> None:
     task = submit(spec)
     world.run(500)
     [node] = world.where(_name(task))
@@ -169,7 +184,7 @@ def test_a_federation_killed_and_restarted_learns_what_ended_meanwhile(world, su
     assert world.task(task.id).state is TaskState.SUCCEEDED
 
 
-def test_a_cut_shorter_than_the_lease_moves_nothing(world, submit) -> None:
+def test_a_cut_shorter_than_the_lease_moves_nothing(world: World, submit: Submit) -> None:
     task = submit(_moving())
     world.run(500)
     [node] = world.where(_name(task))
@@ -182,7 +197,7 @@ def test_a_cut_shorter_than_the_lease_moves_nothing(world, submit) -> None:
     assert world.where(_name(task)) == [node]
 
 
-def test_a_cut_longer_than_the_lease_gives_a_move_task_back(world, submit) -> None:
+def test_a_cut_longer_than_the_lease_gives_a_move_task_back(world: World, submit: Submit) -> None:
     task = submit(_moving())
     world.run(500)
     world.unlink()
@@ -192,7 +207,9 @@ def test_a_cut_longer_than_the_lease_gives_a_move_task_back(world, submit) -> No
     assert after.runs[0].outcome is Outcome.LOST
 
 
-def test_a_run_that_was_replaced_is_stopped_when_the_cut_heals(world, submit) -> None:
+def test_a_run_that_was_replaced_is_stopped_when_the_cut_heals(
+    world: World, submit: Submit
+) -> None:
     task = submit(_moving())
     world.run(500)
     world.unlink()
@@ -206,7 +223,9 @@ def test_a_run_that_was_replaced_is_stopped_when_the_cut_heals(world, submit) ->
     assert world.nodes[node].runs[_name(task)].token.epoch == after.epoch
 
 
-def test_cancel_stops_a_running_task_and_says_so(world, submit, spec) -> None:
+def test_cancel_stops_a_running_task_and_says_so(
+    world: World, submit: Submit, spec: TaskSpec
+) -> None:
     task = submit(spec)
     world.run(500)
 
@@ -225,13 +244,13 @@ def test_cancel_stops_a_running_task_and_says_so(world, submit, spec) -> None:
     assert isinstance(answer, Task)
     assert answer.state is TaskState.CANCELLING
     assert world.task(task.id).state is TaskState.CANCELLED
-    assert world.task(task.id).run.outcome is Outcome.CANCELLED
+    assert world.newest_run(task.id).outcome is Outcome.CANCELLED
     [end] = world.records("run_end")
     assert end["cause"] == "submitter"
     assert end["lost_ms"] == 0
 
 
-def test_a_plan_names_the_region_and_every_check(world) -> None:
+def test_a_plan_names_the_region_and_every_check(world: World) -> None:
     world.run(3_000)
     answer = world.ask(
         lambda ticket: AskPlan(ticket=ticket, spec=TaskSpec(run=RunSpec(command=("x",))))
@@ -241,7 +260,7 @@ def test_a_plan_names_the_region_and_every_check(world) -> None:
     assert {c.name for c in answer.verdicts[0].checks} >= {"reachable", "residency", "capability"}
 
 
-def test_a_plan_for_too_much_says_what_would_have_to_change(world) -> None:
+def test_a_plan_for_too_much_says_what_would_have_to_change(world: World) -> None:
     world.run(3_000)
     big = TaskSpec(run=RunSpec(command=("x",)), resources=Resources(memory=1 << 40))
     answer = world.ask(lambda ticket: AskPlan(ticket=ticket, spec=big))
@@ -250,20 +269,19 @@ def test_a_plan_for_too_much_says_what_would_have_to_change(world) -> None:
     assert "capability" in answer.remedy
 
 
-def test_a_task_that_fits_nowhere_waits_and_runs_when_it_is_cancelled_no_more(
-    world, submit
-) -> None:
+def test_a_task_that_fits_nowhere_waits_and_says_why(world: World, submit: Submit) -> None:
     big = TaskSpec(run=RunSpec(command=("x",)), resources=Resources(memory=1 << 40))
     task = submit(big)
     world.run(2_000)
     assert world.task(task.id).state is TaskState.PENDING
-    core = world.federation.core
-    wait = wait_of(core, world.task(task.id), world.now)
+    wait = world.wait_of(task.id)
     assert wait is not None
     assert wait.reason.value == "NO_MATCHING_REGION"
 
 
-def test_an_old_sample_repeated_changes_no_usage(world, submit, spec) -> None:
+def test_an_old_sample_repeated_changes_no_usage(
+    world: World, submit: Submit, spec: TaskSpec
+) -> None:
     task = submit(spec)
     world.run(500)
     [node] = world.where(_name(task))
@@ -273,4 +291,4 @@ def test_an_old_sample_repeated_changes_no_usage(world, submit, spec) -> None:
     world.nodes[node].runs[_name(task)] = order
     world.end(node, _name(task), exit_code=0, ran_ms=9_000)
     assert world.records("usage") == before
-    assert world.task(task.id).run.state is RunState.ENDED
+    assert world.newest_run(task.id).state is RunState.ENDED

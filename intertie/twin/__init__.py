@@ -1,0 +1,1 @@
+"""Production domains in one process and virtual time: the beginning of the simulator."""
