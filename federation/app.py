@@ -25,7 +25,7 @@ from federation.server.task.lists import decode_event
 from federation.server.task.reads import decode_spec, decode_task
 from intertie.billing.prices import PriceList
 from intertie.clock import SystemClock, SystemIds
-from intertie.drive.drive import Drive, Loaded, Logged
+from intertie.drive.drive import Drive, Loaded, Logged, unconfirmed
 from intertie.errors import Reason, error
 from intertie.model.names import SHARDS
 from intertie.model.task import FIRST_EPOCH
@@ -188,6 +188,8 @@ class Application:
 
     def _make_core(self, loaded: Iterable[Loaded], now: Now) -> FederationCore:
         assert self._pump is not None, "the pump makes its core"
+        # A core that was loaded anew knows no link: regions attach again.
+        self._links.close_all(unconfirmed())
         return FederationCore(
             loaded,
             now,

@@ -6,7 +6,7 @@ regions are the values of `intertie.model.link`, wrapped with the link that they
 
 from dataclasses import dataclass
 
-from intertie.model.link import FromFederation, FromRegion, RegionHello
+from intertie.model.link import FederationHello, FromFederation, FromRegion, RegionHello
 from intertie.model.spec import TaskSpec
 from intertie.model.task import Task
 
@@ -55,10 +55,15 @@ class AskPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkUp:
-    """A region attached. `link` tells this stream from earlier ones."""
+    """A region attaches; the stream waits for the answer. `link` tells it from earlier ones.
 
+    `welcome` is sent first if the region is admitted.
+    """
+
+    ticket: int
     link: int
     hello: RegionHello
+    welcome: FederationHello
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from intertie.errors import IntertieError, Reason, error
 from intertie.model.link import RegionHello
 from intertie.model.states import RegionState
 
@@ -22,8 +23,21 @@ class RegionRecord:
     seen_ms: int = 0
 
 
+def refusal(record: RegionRecord | None, hello: RegionHello) -> IntertieError | None:
+    """Why a hello is not believed: the region had another log key before."""
+    if record is None or not record.log_vkeys or hello.log_vkey in ("", *record.log_vkeys):
+        return None
+    return error(
+        Reason.PERMISSION_DENIED,
+        f"{hello.region} comes with another log key than it had.",
+        remedy="Restore the region's log key; a log that starts anew under a name is a fork.",
+        metadata={"region": hello.region},
+    )
+
+
 def attached(before: RegionRecord | None, hello: RegionHello, now_ms: int) -> RegionRecord:
-    """The record after a hello. Whether its log key may be believed was checked before."""
+    """The record after a hello."""
+    assert refusal(before, hello) is None, "a hello that is not believed"
     record = before or RegionRecord(id=hello.region, joined_ms=now_ms)
     assert record.id == hello.region, "a record of another region"
     keys = record.log_vkeys

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from federation.domain import lifecycle
 from federation.domain.events import Heard, LinkDown, LinkUp, Send
 from federation.domain.fleet import MS, Member
+from federation.domain.region_record import refusal
+from intertie.drive.effects import Fail, Reply
 from intertie.model.link import (
     AssignAck,
     CancelRun,
@@ -64,6 +66,12 @@ class Regions:
     def up(self, event: LinkUp) -> None:
         """A region attached: its digest will say which of its tasks it really has."""
         core, region = self._core, event.hello.region
+        refused = refusal(core.records.get(region), event.hello)
+        if refused is not None:
+            core.emit(Fail(event.ticket, refused))
+            return
+        self._send(region, event.welcome)
+        core.emit(Reply(event.ticket, None))
         core.fleet.attach(event.link, event.hello, core.now)
         core.remember(event.hello)
         self._silent.pop(region, None)

@@ -30,6 +30,7 @@ from intertie.model.link import (
     FederationHello,
     FromFederation,
     FromRegion,
+    LeaseGrant,
     LeaseRenew,
     Offer,
     OfferRequest,
@@ -131,8 +132,9 @@ class FakeRegion:
         self._reader = asyncio.create_task(self._read(call), name=f"fake region {self.region}")
         for envelope in first.messages:
             await self._on(federation_message_from_pb(envelope))
-        await self.send(LeaseRenew(seq=1))
         await self.summarise()
+        await self.send(LeaseRenew(seq=1))
+        await eventually(self._is_settled, WITHIN_S, what="the lease after the hello")
 
     async def detach(self) -> None:
         """Drop the link without a word; idempotent."""
@@ -211,6 +213,15 @@ class FakeRegion:
         return [message for message in self.heard if isinstance(message, kind)]
 
     # --- inside ----------------------------------------------------------------------------------
+
+    def _is_settled(self) -> bool:
+        """Whether what belongs to attaching was said and answered.
+
+        A stream that the other side ends while we write shows a fault of ours instead of theirs.
+        """
+        over = self._reader is None or self._reader.done()
+        answered = bool(self.heard_of(LeaseGrant)) and not self._writing.locked()
+        return over or answered
 
     def _hello(self) -> RegionHello:
         return RegionHello(

@@ -26,16 +26,13 @@ def origin_of(trust_domain: str, region: str) -> str:
     return f"{trust_domain}/region/{region}/metering"
 
 
-def check_hello(
-    hello: RegionHello, peer: Identity, trust_domain: str, believed: tuple[str, ...]
-) -> int:
-    """Check a hello against the certificate and what is known; the protocol version to speak.
+def check_hello(hello: RegionHello, peer: Identity, trust_domain: str) -> int:
+    """Check a hello's form, and who says it; the protocol version to speak.
 
     Args:
         hello: as received.
         peer: whose certificate it came under.
         trust_domain: the federation's, for the name of the log.
-        believed: log keys known for the region; empty if it never attached.
     """
     if hello.region != peer.region:
         raise error(
@@ -46,23 +43,15 @@ def check_hello(
     if not 1 <= len(hello.incarnation) <= MAX_INCARNATION:
         raise invalid("hello.incarnation", f"must have 1 to {MAX_INCARNATION} characters")
     Jurisdiction.parse(hello.jurisdiction, "hello.jurisdiction")
-    _check_log_key(hello, origin_of(trust_domain, hello.region), believed)
+    if hello.log_vkey:
+        _check_log_key(hello.log_vkey, origin_of(trust_domain, hello.region))
     return agree(hello.region, hello.protocol_min, hello.protocol_max)
 
 
-def _check_log_key(hello: RegionHello, origin: str, believed: tuple[str, ...]) -> None:
-    if not hello.log_vkey or hello.log_vkey in believed:
-        return
-    key = Key.parse(hello.log_vkey)
+def _check_log_key(vkey: str, origin: str) -> None:
+    key = Key.parse(vkey)
     if key.name != origin or key.kind != ED25519_NOTE:
         raise invalid("hello.log_vkey", f"must be an Ed25519 note key named {origin}")
-    if believed:
-        raise error(
-            Reason.PERMISSION_DENIED,
-            f"{hello.region} comes with another log key than it had ({key.fingerprint}).",
-            remedy="Restore the region's log key; a log that starts anew under a name is a fork.",
-            metadata={"region": hello.region},
-        )
 
 
 def check_message(message: FromRegion, region: str) -> None:

@@ -7,16 +7,13 @@ messages ask for; form and identity are checked in `checks`.
 import asyncio
 from collections.abc import AsyncIterator, Callable
 
-from federation.domain.core import REGION
 from federation.domain.events import Heard, LinkDown, LinkUp
-from federation.domain.region_record import RegionRecord
 from federation.server.region.checks import FEATURES, check_hello, check_message
 from federation.server.region.links import Link, Links
 from intertie.api.federation.v1 import link_service_pb2 as pb
 from intertie.api.federation.v1 import link_service_pb2_grpc as pb_grpc
 from intertie.errors import Reason, error, invalid
 from intertie.model.link import Bytes, FederationHello, RegionHello
-from intertie.pki.identity import Identity
 from intertie.store.pump import Pump
 from intertie.telemetry.logs import logger
 from intertie.transport.call import Context, caller
@@ -68,12 +65,11 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
         hello = region_message_from_pb(first.messages[0])
         if not isinstance(hello, RegionHello):
             raise invalid("messages[0]", "must be the hello")
-        protocol = self._check(hello, caller())
+        protocol = check_hello(hello, caller(), self._trust_domain)
         link = self._links.open(hello)
-        _log.info("region attached", region=hello.region, incarnation=hello.incarnation)
         try:
-            self._pump.tell(LinkUp(link=link.number, hello=hello))
-            link.send(self._welcome(protocol, hello))
+            await self._admit(link, self._welcome(protocol, hello))
+            _log.info("region attached", region=hello.region, incarnation=hello.incarnation)
             await self._serve(link, first, requests, context)
         finally:
             self._links.forget(link)
@@ -92,10 +88,13 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
             raise invalid("messages", "must not be empty")
         return first
 
-    def _check(self, hello: RegionHello, peer: Identity) -> int:
-        record = self._pump.drive.view.get(REGION, hello.region)
-        believed = record.log_vkeys if isinstance(record, RegionRecord) else ()
-        return check_hello(hello, peer, self._trust_domain, believed)
+    async def _admit(self, link: Link, welcome: FederationHello) -> None:
+        """Let the core remember the region; it sends the welcome. Raises why it may not attach."""
+
+        def make(ticket: int) -> LinkUp:
+            return LinkUp(ticket=ticket, link=link.number, hello=link.hello, welcome=welcome)
+
+        await self._pump.ask(make)
 
     def _welcome(self, protocol: int, hello: RegionHello) -> FederationHello:
         return FederationHello(

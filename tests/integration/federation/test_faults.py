@@ -154,3 +154,39 @@ def _free(path: Path) -> int:
         ["df", "--output=avail", "-B1", str(path)], capture_output=True, text=True, check=True
     )
     return int(answer.stdout.split()[1])
+
+
+async def test_regions_attach_again_after_the_store_was_away(
+    small_disk: Path, place: Any, create: Create
+) -> None:
+    here = type(place)(place.pki, small_disk / "state")
+    here.overrides["identity_dir"] = place.state.parent / "identity-r1"
+    replica = await here.start()
+    try:
+        tasks = here.tasks(replica.address)
+        region = here.region(replica.address)
+        await region.attach()
+        ballast = small_disk / "ballast"
+        ballast.write_bytes(b"\0" * _free(small_disk))
+        for n in range(2, 200):
+            try:
+                await tasks.CreateTask(create(n))
+            except grpc.aio.AioRpcError:
+                break
+        ballast.unlink()
+        failure = await region.ended()
+        assert failure is not None
+        assert error_from_rpc(failure).reason is Reason.STORE_UNAVAILABLE
+
+        async def attached() -> bool:
+            try:
+                await region.attach()
+            except grpc.aio.AioRpcError:
+                return False
+            return True
+
+        await eventually(attached, WITHIN_S, every_s=0.1)
+        made = await tasks.CreateTask(create(900))
+        await region.run_of(made.name)
+    finally:
+        await here.close()

@@ -24,6 +24,7 @@ from intertie.model.link import (
     AssignAck,
     DigestEntry,
     DigestRequest,
+    FederationHello,
     LeaseRenew,
     Offer,
     OfferRequest,
@@ -200,7 +201,8 @@ class Room:
             protocol_min=1,
             protocol_max=1,
         )
-        effects = self.give(LinkUp(link=link, hello=hello))
+        welcome = FederationHello(replica="r1", software="0.1.0", protocol=1, generation=1)
+        effects = self.give(LinkUp(ticket=link, link=link, hello=hello, welcome=welcome))
         return effects + self.summarise(region, jurisdiction=jurisdiction, **summary)
 
     def summarise(self, region: str = "eu", **changes: Any) -> list[object]:
