@@ -216,7 +216,7 @@ class CheckpointVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRead:
-    """Ask for a chunk of a live log."""
+    """Ask for a chunk of a live log. A negative offset counts from the end."""
 
     id: int
     task: str

@@ -230,7 +230,10 @@ class DigestRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadBytes:
-    """Ask for a chunk of a log (`stdout`, `stderr`) or output (`path`). Waits up to `wait_ms`."""
+    """Ask for a chunk of a log (`stdout`, `stderr`) or output (`path`). Waits up to `wait_ms`.
+
+    A negative offset counts from the end.
+    """
 
     id: int
     task: str

@@ -2,11 +2,12 @@
 blob root.
 
 Offsets of a log are absolute: a bounded log loses its oldest bytes, so a read may begin later than
-it was asked for, and says where. Must not decide who may read.
+it was asked for, and says where; a negative offset counts from the end. Must not decide who may
+read.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from intertie.errors import IntertieError, Reason, error, invalid
 from intertie.model.agentlink import AgentBytes, AgentRead
@@ -62,18 +63,18 @@ class RunReader:
             self._reading -= 1
 
     async def _read(self, request: ReadBytes) -> Bytes:
-        if request.offset < 0 or request.limit < 1:
-            raise invalid("offset, limit", "must be at least 0 and 1")
+        if request.limit < 1:
+            raise invalid("limit", "must be at least 1")
         if not request.path and request.stream not in STREAMS:
             raise invalid("stream", f"{request.stream[:40]!r} is none of {', '.join(STREAMS)}")
         run = await self._run(request)
         if request.path:
             return await self._output(run, request)
         if run.state is RunState.ENDED:
-            return await self._kept(_file(run.logs, request.stream), request)
+            return await self._kept(_pieces(run.logs, request.stream), request)
         if run.state not in _ON_NODE:
             await asyncio.sleep(min(request.wait_ms, MAX_WAIT_MS) / 1000)
-            return _chunk(request, b"", request.offset, final=False)
+            return _chunk(request, b"", max(request.offset, 0), final=False)
         return await self._live(run, request)
 
     async def _run(self, request: ReadBytes) -> RegionRun:
@@ -123,30 +124,36 @@ class RunReader:
                 f"Run {request.run} of {request.task} has not ended, so it has no outputs yet.",
                 remedy="Wait for its end.",
             )
-        file = _file(run.outputs, request.path)
-        if file is None:
+        files = _pieces(run.outputs, request.path)
+        if not files:
             raise error(
                 Reason.NOT_FOUND,
                 f"Run {request.run} of {request.task} left no output {request.path[:200]!r}.",
                 remedy="List its outputs.",
             )
-        return await self._kept(file, request)
+        return await self._kept(files, request)
 
-    async def _kept(self, file: StoredFile | None, request: ReadBytes) -> Bytes:
-        if file is None:
-            return _chunk(request, b"", request.offset, final=True)
-        offset = max(request.offset, file.start)
-        end = file.start + file.size
-        if offset >= end:
-            return _chunk(request, b"", min(offset, end), final=True)
-        limit = min(request.limit, MAX_CHUNK, end - offset)
-        parts = [part async for part in self._blobs.read(file.sha256, offset - file.start, limit)]
-        data = b"".join(parts)
+    async def _kept(self, pieces: Sequence[StoredFile], request: ReadBytes) -> Bytes:
+        """A chunk of the first piece that has bytes from the offset on: between them is a gap."""
+        end = _end(pieces[-1]) if pieces else 0
+        wanted = request.offset if request.offset >= 0 else max(0, end + request.offset)
+        piece = next((piece for piece in pieces if wanted < _end(piece)), None)
+        if piece is None:
+            return _chunk(request, b"", min(wanted, end), final=True)
+        offset = max(wanted, piece.start)
+        limit = min(request.limit, MAX_CHUNK, _end(piece) - offset)
+        read = self._blobs.read(piece.sha256, offset - piece.start, limit)
+        data = b"".join([part async for part in read])
         return _chunk(request, data, offset, final=offset + len(data) >= end)
 
 
-def _file(files: tuple[StoredFile, ...], path: str) -> StoredFile | None:
-    return next((file for file in files if file.path == path), None)
+def _pieces(files: tuple[StoredFile, ...], path: str) -> list[StoredFile]:
+    """What is kept under a path, in order: of a bounded log the beginning and the end."""
+    return sorted((f for f in files if f.path == path and f.size), key=lambda f: f.start)
+
+
+def _end(piece: StoredFile) -> int:
+    return piece.start + piece.size
 
 
 def _chunk(request: ReadBytes, data: bytes, offset: int, *, final: bool) -> Bytes:

@@ -56,7 +56,7 @@ class LogReads:
             self._answer(refused(request, Reason.STORE_UNAVAILABLE, f"cannot be read: {fault}"))
 
     async def _wait(self, request: AgentRead) -> AgentBytes:
-        if request.stream not in STREAMS or request.offset < 0 or request.limit < 1:
+        if request.stream not in STREAMS or request.limit < 1:
             return refused(request, Reason.INVALID_FIELD, "stream, offset or limit is no such")
         left_s = min(request.wait_ms, MAX_WAIT_MS) / 1000
         while True:
@@ -65,7 +65,9 @@ class LogReads:
                 return refused(request, Reason.NOT_FOUND, "the run is not on this node")
             folders, prints = found
             limit = min(request.limit, MAX_CHUNK_BYTES)
-            chunk = LogReader(folders.log(request.stream)).read(request.offset, limit)
+            log = LogReader(folders.log(request.stream))
+            offset = request.offset if request.offset >= 0 else max(0, log.end() + request.offset)
+            chunk = log.read(offset, limit)
             if chunk.data or not prints or left_s <= 0:
                 return _answer(request, chunk, final=not chunk.data and not prints)
             await asyncio.sleep(min(LOOK_EVERY_S, left_s))

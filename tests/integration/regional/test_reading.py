@@ -61,16 +61,24 @@ async def test_logs_and_outputs_of_an_ended_run_are_read_from_the_region(
 ) -> None:
     agent, task = await _running(place, spec)
     log, output = await _kept(place, b"tail of the log"), await _kept(place, b"result")
+    head = await _kept(place, b"begin")
     agent.end(
         task,
-        logs=(StoredFile(path="stdout", sha256=log, size=15, start=100),),
+        logs=(
+            StoredFile(path="stdout", sha256=log, size=15, start=100),
+            StoredFile(path="stdout", sha256=head, size=5),
+        ),
         outputs=(StoredFile(path="out/model.bin", sha256=output, size=6),),
     )
     await eventually(
         lambda: place.federation.updates[task].outcome is Outcome.SUCCEEDED, WITHIN_S, what="end"
     )
     chunk = await place.federation.read("eu", _question(task))
+    assert (chunk.data, chunk.next_offset, chunk.final) == (b"begin", 5, False)
+    chunk = await place.federation.read("eu", _question(task, offset=5))
     assert (chunk.data, chunk.offset, chunk.final) == (b"tail of the log", 100, True)
+    chunk = await place.federation.read("eu", _question(task, offset=-3))
+    assert (chunk.data, chunk.offset, chunk.final) == (b"log", 112, True)
     chunk = await place.federation.read("eu", _question(task, offset=105, limit=2))
     assert (chunk.data, chunk.next_offset, chunk.final) == (b"of", 107, False)
     chunk = await place.federation.read("eu", _question(task, offset=115))
@@ -87,7 +95,7 @@ async def test_what_cannot_be_read_is_told_with_its_reason(place: Any, spec: Any
     assert (await read("eu", _question(task, run=9))).error == Reason.NOT_FOUND
     assert (await read("eu", _question(task, path="x"))).error == Reason.WRONG_STATE
     assert (await read("eu", _question(task, stream="x"))).error == Reason.INVALID_FIELD
-    assert (await read("eu", _question(task, offset=-1))).error == Reason.INVALID_FIELD
+    assert (await read("eu", _question(task, limit=0))).error == Reason.INVALID_FIELD
     assert (await read("eu", _question("nonsense"))).error == Reason.INVALID_FIELD
     await agent.stop()
     assert (await read("eu", _question(task))).error == Reason.NODE_OUT_OF_TOUCH
