@@ -37,17 +37,23 @@ def worst(tasks: Iterable[Task], *, propagate: bool = False) -> int:
 
 
 class StateLines:
-    """Tells each change of state on stderr, once."""
+    """Tells each change of state on stderr, once.
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    Args:
+        quiet: tell nothing.
+        ends: also tell how a task ended; False where its last output is to come first.
+    """
+
+    def __init__(self, *, quiet: bool = False, ends: bool = True) -> None:
         self._quiet = quiet
+        self._ends = ends
         self._told: dict[str, tuple[object, ...]] = {}
 
     def __call__(self, task: Task) -> None:
         """Take in the present state of a task."""
         run = task.run
         told = (task.state, run.n if run else 0, run.state if run else None, run and run.node)
-        if self._quiet or self._told.get(task.id) == told:
+        if self._quiet or self._told.get(task.id) == told or (task.is_final and not self._ends):
             return
         self._told[task.id] = told
         notice(state_line(task))
@@ -66,10 +72,16 @@ def state_line(task: Task) -> str:
 
 
 async def wait_for(
-    client: Client, names: Sequence[str], *, timeout_s: float | None, quiet: bool
+    client: Client,
+    names: Sequence[str],
+    *,
+    timeout_s: float | None,
+    quiet: bool,
+    ends: bool = True,
 ) -> list[Task]:
     """Wait until all are settled, telling changes on stderr; in the order of the names."""
-    found = await client.wait_all(names, timeout_s=timeout_s, on_task=StateLines(quiet=quiet))
+    tell = StateLines(quiet=quiet, ends=ends)
+    found = await client.wait_all(names, timeout_s=timeout_s, on_task=tell)
     return [found[name] for name in names]
 
 

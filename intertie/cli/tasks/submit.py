@@ -12,13 +12,14 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from intertie.cli.calling import open_client, run
 from intertie.cli.options import Format, Output, Project
 from intertie.cli.printing import lines, notice, progress_is_shown, structured
-from intertie.cli.tasks.ending import goes_on, wait_for, worst
+from intertie.cli.tasks.ending import goes_on, state_line, wait_for, worst
 from intertie.cli.tasks.files import write_chunk
 from intertie.cli.tasks.specs import Changes, Given, TaskFile, read_task
 from intertie.cli.tasks.views import TASK, TASKS
 from intertie.errors import invalid
 from intertie.model.task import Task
 from intertie.sdk.calls.packing import pack
+from intertie.sdk.calls.together import together
 from intertie.sdk.calls.uploading import OnProgress
 from intertie.sdk.calls.uploading import Progress as Sent
 from intertie.sdk.client import Client
@@ -111,13 +112,29 @@ async def _submit(client: Client, work: Submission, output: Format) -> list[Task
         return []
     if not work.quiet:
         notice(f"submitted {', '.join(work.names[:3])}{', ...' if len(work.names) > 3 else ''}")
-    if work.follow:
+    ended = await (_follow if work.follow else _wait)(client, work)
+    if not work.follow or output is not Format.TABLE:
+        _print_ended(ended, work, output)
+    return ended
+
+
+async def _wait(client: Client, work: Submission) -> list[Task]:
+    return await wait_for(client, work.names, timeout_s=work.timeout_s, quiet=work.quiet)
+
+
+async def _follow(client: Client, work: Submission) -> list[Task]:
+    """Print the output as it comes, tell states meanwhile, and the end after the last of it."""
+
+    async def copy() -> list[Task]:
         async with aclosing(client.follow_logs(work.names[0])) as chunks:
             async for chunk in chunks:
                 write_chunk(chunk)
-    ended = await wait_for(client, work.names, timeout_s=work.timeout_s, quiet=work.quiet)
-    if not work.follow or output is not Format.TABLE:
-        _print_ended(ended, work, output)
+        return []
+
+    waiting = wait_for(client, work.names, timeout_s=work.timeout_s, quiet=work.quiet, ends=False)
+    _, ended = await together([copy(), waiting])
+    if not work.quiet:
+        notice(state_line(ended[0]))
     return ended
 
 

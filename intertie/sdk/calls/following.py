@@ -58,6 +58,7 @@ async def _stream(
     offset = 0
     clock = connection.clock
     settled_ns: int | None = None
+    was_settled = False
     while True:
         reading = read_log(
             connection, str(name), run=run, stream=stream, offset=offset, follow=True, patience_s=0
@@ -75,14 +76,15 @@ async def _stream(
             task = await _get(connection, name)
             if task.run is not None and task.run.n > run:
                 return
-            if absent and is_settled(task):
+            if absent and was_settled:  # known before the read: what was kept is there by then
                 return
+            was_settled = is_settled(task)
             now_ns = clock.now().boot_ns
-            settled_ns = (settled_ns or now_ns) if is_settled(task) else None
+            settled_ns = (settled_ns or now_ns) if was_settled else None
             waited_s = (now_ns - settled_ns) / 1e9 if settled_ns is not None else 0.0
             if waited_s > connection.patience.retry_s:
                 raise
-        await asyncio.sleep(_PAUSE_S)
+        await asyncio.sleep(0 if was_settled and absent else _PAUSE_S)
 
 
 async def _get(connection: Connection, name: TaskName) -> Task:
