@@ -9,8 +9,6 @@ import asyncio
 import random
 from collections.abc import Iterable, Sequence
 
-from intertie.api.federation.v1.blob_service_pb2_grpc import BlobServiceStub
-from intertie.api.metering.v1.metering_service_pb2_grpc import MeteringServiceStub
 from intertie.clock import SystemClock, SystemIds
 from intertie.drive.drive import Drive, Loaded, Logged
 from intertie.errors import IntertieError, Reason, error
@@ -40,12 +38,13 @@ from regional.adapters.blob_source import BlobSource
 from regional.adapters.etcd import Session, read_tls, remember_incarnation
 from regional.adapters.federation_link import FederationLink, Peers
 from regional.adapters.keys import Keys, load_keys
-from regional.adapters.log_store import LOG_SHARD, LogStore
-from regional.adapters.publisher import Publisher
+from regional.adapters.log.publisher import Publisher
+from regional.adapters.log.sequencer import Sequencer
+from regional.adapters.log.signing import DurableSigner
+from regional.adapters.log.store import LOG_SHARD, LogStore
+from regional.adapters.log.witness import WitnessClient
 from regional.adapters.reading import RunReader
-from regional.adapters.sequencer import Sequencer
-from regional.adapters.signing import DurableSigner
-from regional.adapters.witness_client import WitnessClient
+from regional.adapters.stubs import FederationStubs
 from regional.config import Config
 from regional.domain.core import DONE, PENDING, RUN, SHARD, RegionCore, Site
 from regional.domain.events import ToFederation, ToNode, UsagePending
@@ -173,9 +172,14 @@ class Application:
         log = LogStore(store, lambda: pump.heads, config.origin, config.region)
         has_log = await log.has_head()
         keys = load_keys(config.state_dir / "keys", config.origin, self._ids, has_log=has_log)
-        self._make_log(log, keys, channels)
+        stubs = FederationStubs(channels, config.federation.endpoints, self._federation_name)
+        self._make_log(log, keys, stubs)
         await pump.start()
+        if self.publisher is None:
+            assert self._sequencer is not None, "made right here"
+            self._sequencer.begin()  # only now: it writes under the epoch that the pump acquired
         blobs = BlobStore(config.blobs_url)
+        self._source = BlobSource(blobs, stubs.blobs, self._clock)
         self._serve(pump, store, log, keys, blobs, identity)
         assert self._server is not None, "made right here"
         self.port = self._server.listen(config.listen)
@@ -214,7 +218,7 @@ class Application:
             link.hang_up()
         return RegionCore(loaded, now, site=site, timing=config.as_timing())
 
-    def _make_log(self, log: LogStore, keys: Keys, channels: Channels) -> None:
+    def _make_log(self, log: LogStore, keys: Keys, stubs: FederationStubs) -> None:
         config = self.config
         self._sequencer = sequencer = Sequencer(
             log,
@@ -227,12 +231,9 @@ class Application:
             alarm=self._alarm,
         )
         if not config.federation.endpoints:
-            sequencer.begin()  # there is nobody to ask and nobody to sign for
-            return
+            return  # there is nobody to ask and nobody to sign for
         client = WitnessClient(
-            lambda: channels.stub(
-                config.federation.endpoints[0], self._federation_name, MeteringServiceStub
-            ),
+            stubs.metering,
             self._clock,
             config.origin,
             keys.log.key,
@@ -259,7 +260,7 @@ class Application:
         identity: IdentityDirectory,
     ) -> None:
         config = self.config
-        self._source = BlobSource(blobs, self._blob_stubs, self._clock)
+        assert self._source is not None, "made before it is served"
         self._server = Server(
             identity,
             PeerCheck(config.trust_domain, self.bans),
@@ -337,14 +338,6 @@ class Application:
     @property
     def _federation_name(self) -> str:
         return federation_dns_name(self.config.trust_domain)
-
-    def _blob_stubs(self) -> Sequence[BlobServiceStub]:
-        channels = self._channels
-        assert channels is not None, "not started"
-        return [
-            channels.stub(target, self._federation_name, BlobServiceStub)
-            for target in self.config.federation.endpoints
-        ]
 
     def _release(self, effects: Sequence[object], logged: Sequence[Logged]) -> None:
         """Let the core's outward effects go, in their order, after their commit."""

@@ -21,9 +21,9 @@ from intertie.model.states import OnDisconnect
 from intertie.pki.load import IdentityDirectory
 from intertie.store.blobs import BlobStore
 from intertie.telemetry.registry import Metrics
-from intertie.testing.fake_agent import FakeAgent
-from intertie.testing.fake_federation import FakeFederation
-from intertie.testing.fake_witness import FakeWitness
+from intertie.testing.fakes.agent import FakeAgent
+from intertie.testing.fakes.federation import FakeFederation
+from intertie.testing.fakes.witness import FakeWitness
 from intertie.testing.pki import FederationPki, federation_pki
 from intertie.testing.waiting import eventually
 from intertie.transport.blobs import BlobServicer

@@ -12,7 +12,7 @@ from intertie.errors import IntertieError, Reason, error
 from intertie.model.agentlink import AgentHello, Beat, UsageSample
 from intertie.model.token import Epoch, Token
 from intertie.telemetry.metrics import ALARMS
-from intertie.testing.fake_agent import SMALL
+from intertie.testing.fakes.agent import SMALL
 from intertie.testing.waiting import consistently, eventually
 from intertie.transport.failure import error_from_rpc
 from intertie.wire.agent import agent_message_to_pb

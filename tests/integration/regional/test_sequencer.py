@@ -17,8 +17,8 @@ from intertie.store.open import open_store
 from intertie.testing.clock import FakeClock, SeededIds
 from intertie.testing.faulty_store import Fault, FaultyStore
 from intertie.testing.waiting import eventually
-from regional.adapters.log_store import APART, LOG_SHARD, LogStore
-from regional.adapters.sequencer import Sequencer
+from regional.adapters.log.sequencer import Sequencer
+from regional.adapters.log.store import APART, LOG_SHARD, LogStore
 from regional.domain.core import PENDING, SHARD
 
 ORIGIN = "intertie.example/region/eu/metering"

@@ -7,7 +7,7 @@ signed. What was checked once is kept as a compact range, so each leaf is read b
 from intertie.metering.log.merkle import CompactRange
 from intertie.metering.log.note import Signer
 from intertie.metering.sequence import LogState, sign_durable
-from regional.adapters.log_store import LogStore
+from regional.adapters.log.store import LogStore
 
 
 class DurableSigner:

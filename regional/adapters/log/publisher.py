@@ -19,10 +19,10 @@ from intertie.metering.log.witness import SIZE_TYPE, build_request
 from intertie.metering.sequence import LogState
 from intertie.ports import Clock, FencedError, StoreUnavailableError
 from intertie.telemetry.logs import logger
-from regional.adapters.log_store import LogStore
-from regional.adapters.recovery import recover
-from regional.adapters.signing import DurableSigner
-from regional.adapters.witness_client import Answer, WitnessClient
+from regional.adapters.log.recovery import recover
+from regional.adapters.log.signing import DurableSigner
+from regional.adapters.log.store import LogStore
+from regional.adapters.log.witness import Answer, WitnessClient
 
 FIRST_BACKOFF_S, MOST_BACKOFF_S = 0.2, 5.0
 MAX_PUSH_BYTES = 1 << 20

@@ -16,7 +16,7 @@ from intertie.metering.log.tiles import tiles_after_append
 from intertie.metering.sequence import Batch, Leaf, LogState, run_key
 from intertie.ports import Clock
 from intertie.telemetry.logs import logger
-from regional.adapters.log_store import LogStore
+from regional.adapters.log.store import LogStore
 
 Pull = Callable[[int, int], AsyncIterator[list[bytes]]]
 

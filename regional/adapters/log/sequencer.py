@@ -13,7 +13,7 @@ from contextlib import suppress
 from intertie.metering.sequence import Batch, LogState, next_heartbeat, sequence
 from intertie.ports import Clock, ConflictError, FencedError, IdSource, StoreUnavailableError
 from intertie.telemetry.logs import logger
-from regional.adapters.log_store import LogStore, Pending
+from regional.adapters.log.store import LogStore, Pending
 
 SALT_BYTES = 16
 RETRY_S = 0.5

@@ -1,0 +1,1 @@
+"""Scripted peers over real links: what a service talks to in its own tests."""

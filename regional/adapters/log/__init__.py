@@ -1,0 +1,1 @@
+"""The metering log of a region: sequenced, signed, mirrored, cosigned."""
