@@ -1,0 +1,182 @@
+"""A real agent under a real regional scheduler, with the region's own tasks."""
+
+import json
+import os
+import signal
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from intertie.api.regional.v1 import pool_service_pb2 as pb
+from intertie.api.regional.v1.pool_service_pb2_grpc import PoolServiceStub
+from intertie.clock import SystemClock, SystemIds
+from intertie.config import load
+from intertie.model.spec import OutputSpec, Resources, RunSpec, TaskSpec
+from intertie.telemetry.registry import Metrics
+from intertie.testing.waiting import eventually
+from intertie.transport.channels import Channels
+from intertie.wire.tasks import spec_to_pb
+from regional.adapters.log.store import LogStore
+from regional.app import Application as Region
+from regional.config import Config as RegionConfig
+
+WITHIN_S = 30.0
+SMALL = Resources(cpu=100, memory=64 << 20, disk=32 << 20)
+
+
+class Pool:
+    """A region that works for itself only, and its operator."""
+
+    def __init__(self, site: Any) -> None:
+        self.site = site
+        self.port = 0
+        self.region: Region | None = None
+        self.identity = site.pki.directory("eu:scheduler")
+        self.channels = Channels(site.pki.identity("eu:operator/o1"), SystemClock(), Metrics())
+
+    async def up(self) -> None:
+        settings = {
+            "region": "eu",
+            "jurisdiction": "DE/DE-HE/fra1",
+            "trust_domain": self.site.pki.trust_domain,
+            "state_dir": str(self.site.root / "region"),
+            "identity_dir": str(self.identity),
+            "listen": f"127.0.0.1:{self.port}",
+            "timing.agent_lease": "6s",
+            "timing.beat": "500ms",
+            "timing.kill": "2s",
+            "timing.notice": "500ms",
+            "timing.unknown_after": "2s",
+        }
+        flags = [f"{key}={value}" for key, value in settings.items()]
+        self.region = Region(load(RegionConfig, flags=flags, environment={}))
+        await self.region.start()
+        self.port = self.region.port
+
+    async def down(self) -> None:
+        if self.region is not None:
+            await self.region.stop()
+            self.region = None
+
+    @property
+    def stub(self) -> Any:
+        name = self.site.pki.spiffe_id("eu:scheduler").dns_name
+        return self.channels.stub(f"127.0.0.1:{self.port}", name, PoolServiceStub)
+
+    async def submit(self, script: str, outputs: tuple[str, ...] = ()) -> str:
+        spec = TaskSpec(
+            run=RunSpec(command=(script,), shell=True),
+            resources=SMALL,
+            outputs=tuple(OutputSpec(path=path) for path in outputs),
+        )
+        request = pb.CreateNativeTaskRequest(spec=spec_to_pb(spec), request_id=SystemIds().uuid7())
+        return str((await self.stub.CreateNativeTask(request)).task)
+
+    async def run(self, task: str) -> Any:
+        page = await self.stub.ListRuns(pb.ListRunsRequest(page_size=100))
+        return next((run for run in page.runs if run.task == task), None)
+
+    async def state(self, task: str, state: str) -> Any:
+        async def reached() -> Any:
+            run = await self.run(task)
+            name = run and type(run).DESCRIPTOR.fields_by_name["state"].enum_type
+            return run if run and name.values_by_number[run.state].name.endswith(state) else None
+
+        return await eventually(reached, WITHIN_S, 0.05, what=f"{task} is {state}")
+
+    async def records(self, task: str, kind: str) -> list[dict[str, Any]]:
+        """Leaves of the region's own metering log."""
+        assert self.region is not None
+        assert self.region._store is not None
+        log = LogStore(self.region._store, dict, "", "eu")
+        state = await log.load()
+        found = []
+        async for batch in log.leaves(0, state.size):
+            found += [json.loads(leaf) for leaf in batch]
+        id_ = task.rpartition("/")[2]
+        return [leaf for leaf in found if leaf["kind"] == kind and leaf.get("task") == id_]
+
+    async def ended(self, task: str) -> dict[str, Any]:
+        """The record of a run's end, once it is in the log."""
+
+        async def recorded() -> dict[str, Any] | None:
+            ends = await self.records(task, "run_end")
+            return ends[0] if ends else None
+
+        await self.state(task, "ENDED")
+        end = await eventually(recorded, WITHIN_S, 0.1, what=f"the end of {task} is recorded")
+        assert end is not None
+        return dict(end)
+
+    async def held_ms(self, task: str) -> int:
+        """Held time of all usage records of a run."""
+        usage = await self.records(task, "usage")
+        return sum(leaf["boot_ms"] for leaf in usage if leaf["meter"] == "mem.held_mib_ms")
+
+
+@pytest.fixture
+async def pool(site: Any) -> AsyncIterator[Pool]:
+    pool = Pool(site)
+    await pool.up()
+    yield pool
+    await pool.channels.close()
+    await pool.down()
+
+
+@pytest.fixture
+async def node(site: Any, pool: Pool) -> Any:
+    """A node that is attached to the region, and has beaten once."""
+    agent = site.agent(scheduler=f"127.0.0.1:{pool.port}")
+    await agent.up()
+    await agent.live.link.is_up.wait()
+    return agent
+
+
+async def test_a_task_runs_and_its_usage_is_complete_in_the_log(pool: Pool, node: Any) -> None:
+    task = await pool.submit('sleep 0.3; echo 42 > "$INTERTIE_OUTPUT_DIR/answer"', ("answer",))
+    end = await pool.ended(task)
+    assert (end["outcome"], end["complete"]) == ("SUCCEEDED", True)
+    assert await pool.held_ms(task) == end["boot_ms"] >= 300
+    (output,) = (await pool.run(task)).outputs
+    assert pool.region is not None
+    assert output.path == "answer"
+
+
+async def test_a_restarted_region_finds_its_runs_and_loses_nothing(pool: Pool, node: Any) -> None:
+    long = await pool.submit("sleep 4; exit 3")
+    short = await pool.submit("sleep 1")
+    await pool.state(long, "RUNNING")
+    await pool.down()
+    await eventually(lambda: not node.live.link.is_up.is_set(), 10)
+    await pool.up()
+    for task, code in ((short, 0), (long, 3)):
+        end = await pool.ended(task)
+        assert end["complete"]
+        assert await pool.held_ms(task) == end["boot_ms"] >= 1_000
+        assert (await pool.run(task)).exit_code == code
+
+
+async def test_an_evicted_task_is_stopped_and_says_so(pool: Pool, node: Any) -> None:
+    task = await pool.submit("sleep 100")
+    await pool.state(task, "RUNNING")
+    request = pb.EvictRunRequest(task=task, reason="space", request_id=SystemIds().uuid7())
+    await pool.stub.EvictRun(request)
+    end = await pool.ended(task)
+    assert (end["outcome"], end["complete"]) == ("EVICTED", True)
+
+
+async def test_many_short_tasks_are_all_accounted_for(pool: Pool, node: Any) -> None:
+    tasks = [await pool.submit("true") for _ in range(60)]
+    for task in tasks:
+        end = await pool.ended(task)
+        assert (end["outcome"], end["complete"]) == ("SUCCEEDED", True)
+
+
+async def test_the_loss_of_the_keeper_places_a_run_anew(pool: Pool, node: Any) -> None:
+    task = await pool.submit("sleep 2")
+    await pool.state(task, "RUNNING")
+    os.kill(node.keeper(), signal.SIGKILL)
+    end = await pool.ended(task)
+    assert end["complete"]
+    assert end["outcome"] in ("SUCCEEDED", "LOST")
