@@ -210,6 +210,17 @@ async def test_logs_are_relayed_from_the_region_as_the_task_wrote_them(
     assert [chunk.offset for chunk in chunks] == [0, 65_536, 131_072, 196_608]
 
 
+async def test_the_tail_of_a_live_log_begins_that_many_bytes_before_its_end(
+    tasks: Any, eu: FakeRegion, create: Create
+) -> None:
+    made = await tasks.CreateTask(create())
+    await reaches(tasks, made.name, "RUNNING")
+    eu.logs[made.name, "stdout"] = b"x" * 200_000 + b"the end"
+    request = pb.ReadTaskLogsRequest(name=made.name, tail_bytes=7)
+    chunks = [chunk async for chunk in tasks.ReadTaskLogs(request)]
+    assert [(chunk.offset, chunk.data) for chunk in chunks] == [(200_000, b"the end")]
+
+
 async def test_followed_logs_end_when_the_run_has_ended(
     tasks: Any, eu: FakeRegion, create: Create
 ) -> None:
