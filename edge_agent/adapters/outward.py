@@ -179,6 +179,7 @@ class Outward:
             deadline_boot_ns=effect.deadline_ns,
             grace_ms=settings.grace_ms,
             control_dir=folders.control,
+            disk_dirs=tuple(folders.of_task()),
         )
 
     def _forget(self, key: RunKey, n: int) -> None:

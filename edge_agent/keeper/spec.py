@@ -10,6 +10,7 @@ from edge_agent.keeper.protocol import INVALID_ARGUMENT, Body, ProtocolFault
 
 MAX_ENV: Final = 4096
 MAX_ARGV: Final = 16384
+MAX_DIRS: Final = 16
 MAX_MS: Final = 400 * 24 * 3600 * 1000
 MAX_COUNT: Final = 1 << 62
 NOTICE_SIGNALS: Final = ("SIGUSR1", "SIGUSR2", "SIGHUP", "SIGINT", "SIGCONT")
@@ -60,6 +61,8 @@ class StartSpec(NamedTuple):
     """Between SIGTERM and SIGKILL when the run is stopped."""
     control_dir: str | None = None
     """Where `notice.json` is written; the task reads it by INTERTIE_NOTICE_FILE."""
+    disk_dirs: tuple[str, ...] = ()
+    """What counts against `limits.disk_bytes`; `cwd` if empty."""
     notice_signal: str | None = None
     """Sent to the task's first process when the notice is written, if the task asked for it."""
 
@@ -69,6 +72,7 @@ class StartSpec(NamedTuple):
             **self._asdict(),
             "token": list(self.token),
             "argv": list(self.argv),
+            "disk_dirs": list(self.disk_dirs),
             "limits": self.limits._asdict(),
         }
 
@@ -150,6 +154,13 @@ def _path(body: Body, field: str) -> str:
     return value
 
 
+def _paths(body: Body, field: str) -> tuple[str, ...]:
+    value = body.get(field, [])
+    if not isinstance(value, list) or len(value) > MAX_DIRS:
+        raise _fault(field, f"give a list of at most {MAX_DIRS} paths")
+    return tuple(_path({field: item}, field) for item in value)
+
+
 def _argv(body: Body) -> tuple[str, ...]:
     value = body.get("argv")
     if (
@@ -211,6 +222,7 @@ def read_start(body: Body) -> StartSpec:
         deadline_boot_ns=read_optional_whole(body, "deadline_boot_ns", least=1),
         grace_ms=read_whole({"grace_ms": 10_000, **body}, "grace_ms", most=MAX_MS),
         control_dir=_path(body, "control_dir") if body.get("control_dir") is not None else None,
+        disk_dirs=_paths(body, "disk_dirs"),
         notice_signal=notice_signal,
     )
 

@@ -104,7 +104,7 @@ class Children:
         pipes = (child.stdout_fd, child.stderr_fd)
         resident.streams = dict(zip(pipes, resident.written, strict=True))
         if spec.limits.disk_bytes is not None:
-            resident.meter = DiskMeter(spec.cwd, self._clock())
+            resident.meter = DiskMeter(spec.disk_dirs or (spec.cwd,), self._clock())
         self._residents[key] = resident
         self._by_pid[child.pid] = resident
         self._watch(child.fault_fd, partial(self._read_fault, resident))

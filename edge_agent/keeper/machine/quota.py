@@ -16,8 +16,17 @@ REST_FACTOR: Final = 50
 """A scan that took t is repeated after 50 t at the earliest: at most 2% of a core for one run."""
 
 
-def scan(root: str) -> Iterator[int]:
+def scan(roots: tuple[str, ...]) -> Iterator[int]:
     """Yields the bytes found so far after every entry; a vanished directory counts nothing."""
+    total = 0
+    for root in roots:
+        found = 0
+        for found in _scan_one(root):
+            yield total + found
+        total += found
+
+
+def _scan_one(root: str) -> Iterator[int]:
     total = 0
     try:
         device = os.lstat(root).st_dev
@@ -48,10 +57,10 @@ def scan(root: str) -> Iterator[int]:
 
 
 class DiskMeter:
-    """Measures one directory again and again."""
+    """Measures some directories, again and again."""
 
-    def __init__(self, root: str, now: int) -> None:
-        self._root = root
+    def __init__(self, roots: tuple[str, ...], now: int) -> None:
+        self._roots = roots
         self._scan: Iterator[int] | None = None
         self._spent = 0
         self._total = 0
@@ -64,7 +73,7 @@ class DiskMeter:
         if now < self.due_at:
             return None
         if self._scan is None:
-            self._scan, self._spent = scan(self._root), 0
+            self._scan, self._spent = scan(self._roots), 0
         part = list(islice(self._scan, ENTRIES_PER_SLICE))
         after = clock()
         self._spent += after - now

@@ -128,9 +128,11 @@ async def test_a_task_that_daemonises_is_killed_whole(site: Any, agent: Any) -> 
     assert not _processes_of(agent, order)
 
 
-async def test_a_task_that_fills_its_disk_is_stopped(site: Any, agent: Any) -> None:
+@pytest.mark.parametrize("folder", ["WORK_DIR", "OUTPUT_DIR", "CHECKPOINT_DIR", "SCRATCH"])
+async def test_a_task_that_fills_its_disk_is_stopped(site: Any, agent: Any, folder: str) -> None:
     code = (
         "import os, time\n"
+        f"os.chdir(os.environ['INTERTIE_{folder}'])\n"
         "for number in range(100):\n"
         "    open(f'{number}', 'wb').write(b'x' * (1 << 20))\n"
         "time.sleep(60)\n"
