@@ -8,10 +8,11 @@ set.
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from federation.domain.fleet import MS, Member, Timing
 from intertie.model.pool import NodeClass, Shape
-from intertie.model.spec import TaskSpec
+from intertie.model.spec import Resources, RunSpec, TaskSpec, Variant
 from intertie.model.states import WaitReason
 from intertie.model.task import Check, Verdict, Weight
 from intertie.model.units import format_bytes
@@ -38,10 +39,16 @@ class Demand:
     excluded: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=10_000)
+def _shapes(resources: Resources, variants: tuple[Variant, ...]) -> tuple[Shape, ...]:
+    """The shapes of all specs with these; most tasks are like others."""
+    return shapes(TaskSpec(resources=resources, run=RunSpec(variants=variants)))
+
+
 def demand_of(spec: TaskSpec, excluded: tuple[str, ...]) -> Demand:
     """The class of a spec."""
     return Demand(
-        shapes=shapes(spec),
+        shapes=_shapes(spec.resources, spec.run.variants),
         within=spec.residency.within,
         not_within=spec.residency.not_within,
         only=spec.placement.only,

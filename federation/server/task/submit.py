@@ -76,9 +76,8 @@ class Submissions:
             )
         begun = [self._begin(item, project, caller, principal) for item in request.requests]
         response = pb.BatchCreateTasksResponse()
-        results = response.results
         for answer in begun:
-            results.append(await _result(answer))
+            await _fill(response.results.add(), answer)
         return response
 
     async def cancel(self, request: pb.CancelTaskRequest, caller: Identity) -> Task:
@@ -189,17 +188,21 @@ class Submissions:
         return answer
 
 
-async def _result(answer: "asyncio.Future[object] | IntertieError") -> pb.BatchCreateTasksResult:
+async def _fill(
+    result: pb.BatchCreateTasksResult, answer: "asyncio.Future[object] | IntertieError"
+) -> None:
     try:
         if isinstance(answer, IntertieError):
             raise answer
         made = await answer
     except IntertieError as problem:
-        return pb.BatchCreateTasksResult(status=status_of(problem))
+        result.status.CopyFrom(status_of(problem))
+        return
     if isinstance(made, Replayed):
-        return pb.BatchCreateTasksResult(task=made.result)
+        result.task = made.result
+        return
     assert isinstance(made, Task), f"a {type(made).__name__} as answer"
-    return pb.BatchCreateTasksResult(task=str(made.name))
+    result.task = str(made.name)
 
 
 def _already_over(task: Task) -> Task:
