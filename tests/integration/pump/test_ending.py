@@ -139,3 +139,10 @@ async def test_a_release_that_raises_ends_the_pump_after_its_answers(bank: Any) 
     with pytest.raises(ZeroDivisionError):
         await bank.pump.ended()
     assert await bank.stored() == 5
+
+
+async def test_callers_of_a_pump_that_never_began_are_refused_when_it_stops(bank: Any) -> None:
+    idle = type(bank)(bank.store, SystemClock(), 2_000)
+    waiting = idle.move(5)
+    await idle.pump.stop()
+    await refused(waiting, Reason.SHUTTING_DOWN)
