@@ -136,6 +136,7 @@ class Application:
             cpu=settings.cpu,
             memory=settings.memory,
             disk=settings.disk,
+            own_users=settings.first_uid is not None,
         )
         await self._wire(self._store, self._capability)
         assert self._pump is not None, "wired"

@@ -39,8 +39,13 @@ def _failed(what: str) -> Exception:
     )
 
 
-def bounded(found: NodeCapability, *, cpu: int, memory: int, disk: int) -> NodeCapability:
-    """At most this of what was found; 0 = all of it. Two agents on one machine share it so."""
+def bounded(
+    found: NodeCapability, *, cpu: int, memory: int, disk: int, own_users: bool
+) -> NodeCapability:
+    """At most this of what was found; 0 = all of it. Two agents on one machine share it so.
+
+    `own_users`: whether each run has a user of its own; else tasks are not kept apart.
+    """
     bounds = {"cpu": cpu, "memory": memory, "disk": disk}
     given = {name: bound for name, bound in bounds.items() if bound}
     return replace(
@@ -48,5 +53,6 @@ def bounded(found: NodeCapability, *, cpu: int, memory: int, disk: int) -> NodeC
         cpu=min(found.cpu, cpu) if cpu else found.cpu,
         memory=min(found.memory, memory) if memory else found.memory,
         disk=min(found.disk, disk) if disk else found.disk,
+        isolation="user" if own_users else "none",
         found={**found.found, **dict.fromkeys(given, "bounded by the configuration")},
     )

@@ -22,7 +22,6 @@ from contextlib import suppress
 
 from edge_agent.adapters.files.folders import (
     LOGS,
-    PASSABLE,
     PRIVATE,
     TASK_FOLDERS,
     Folders,
@@ -31,6 +30,10 @@ from edge_agent.adapters.files.folders import (
 from edge_agent.domain.events import RunKey
 
 MAX_SPARE = 64
+ENTERED_BY_GROUP = 0o710
+"""Of the root of a tree, whose group is that of the run's user: whatever modes a task gives its
+folders, no other task comes near them.
+"""
 
 Stamps = tuple[int, ...]
 """Change times of the folders of a run's user."""
@@ -75,6 +78,7 @@ class Trees:
             tree = RunFolders(self._spare.popleft() if self._spare else _built(folders.root))
             uid = self._folders.uid(slot)
             if uid is not None:
+                os.chown(tree.root, -1, uid, follow_symlinks=False)
                 for path in tree.of_task():
                     os.chown(path, uid, uid, follow_symlinks=False)
             # Only a complete tree appears under its name, whenever this process may die.
@@ -123,8 +127,8 @@ def _built(root: str) -> str:
     """A fresh tree beside where it will be; what a crash may have left there goes."""
     unfinished = f"{root}.new"
     remove_tree(unfinished)
-    os.mkdir(unfinished, PASSABLE)
-    os.chmod(unfinished, PASSABLE)
+    os.mkdir(unfinished, ENTERED_BY_GROUP)
+    os.chmod(unfinished, ENTERED_BY_GROUP)
     for name in (*TASK_FOLDERS, LOGS):
         os.mkdir(f"{unfinished}/{name}", PRIVATE)
     return unfinished

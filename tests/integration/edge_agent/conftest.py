@@ -236,7 +236,7 @@ def root() -> Iterator[Path]:
 @pytest.fixture
 async def site(root: Path, tmp_path: Path) -> AsyncIterator[Site]:
     """A region that serves."""
-    site = Site(root, federation_pki(tmp_path))
+    site = Site(root, federation_pki(tmp_path, regions=["eu", "us"]))
     await site.region.up()
     yield site
     for agent in site.agents:
