@@ -9,7 +9,9 @@ import hashlib
 import json
 import threading
 from collections.abc import Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,6 +32,7 @@ from intertie.metering.log.checkpoint import Checkpoint, sign
 from intertie.metering.log.merkle import CompactRange, consistency_proof, leaf_hash, nodes_of
 from intertie.metering.log.note import Signer
 from intertie.metering.log.witness import build_request
+from intertie.model.link import LeaseRenew
 from intertie.model.meters import HOUR_MS
 from intertie.model.names import TaskName
 from intertie.model.states import Outcome, RunState
@@ -41,12 +44,13 @@ from intertie.sdk.connection import Patience
 from intertie.sdk.contexts import Context, Contexts
 from intertie.testing.fake_region import FakeRegion, FakeRun
 from intertie.testing.pki import FederationPki, federation_pki
-from intertie.testing.waiting import eventually_sync
+from intertie.testing.waiting import eventually_sync, let_pass
 from intertie.transport.channel import open_channel
 from intertie.transport.credentials import channel_credentials
 
 T = TypeVar("T")
 WITHIN_S = 20.0
+BEAT_S = 0.5
 NOOP = 'name: {name}\nrun: {{command: ["true"]}}\n'
 
 
@@ -144,9 +148,11 @@ class Place:
     background: Background
     application: Application | None = None
     region: FakeRegion | None = None
+    living: "asyncio.Task[None] | None" = None
     port: str = "127.0.0.1:0"
     identities: dict[str, Path] = field(default_factory=dict)
     log: MeteringLog = field(default_factory=MeteringLog)
+    commands: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
 
     # --- servers ---------------------------------------------------------------------------------
 
@@ -160,10 +166,10 @@ class Place:
             f"identity_dir={self.path / 'identity-r1'}",
             f"listen={self.port}",
             f"prices_file={self.path / 'prices.json'}",
-            "timing.beat=300ms",
-            "timing.lease=3s",
+            "timing.beat=500ms",
+            "timing.lease=10s",
             "timing.delta=100ms",
-            "timing.unknown_after=600ms",
+            "timing.unknown_after=5s",
         ]
         self.application = Application(load(Config, flags=flags, environment={}))
         await self.application.start()
@@ -173,6 +179,9 @@ class Place:
         self.background.run(self._stop())
 
     async def _stop(self) -> None:
+        if self.living is not None:
+            self.living.cancel()
+            await asyncio.gather(self.living, return_exceptions=True)
         if self.region is not None:
             await self.region.detach()
         assert self.application is not None
@@ -201,6 +210,15 @@ class Place:
             )
         self.region.channel = channel
         await self.region.attach()
+        self.living = asyncio.create_task(self._live())
+
+    async def _live(self) -> None:
+        """Renew the lease and the summary, as a region does."""
+        assert self.region is not None
+        for seq in count(2):
+            await let_pass(BEAT_S, "the beat of a region")
+            await self.region.send(LeaseRenew(seq=seq))
+            await self.region.summarise()
 
     def identity(self, name: str) -> Path:
         if name not in self.identities:
@@ -257,9 +275,12 @@ class Place:
         config = self.path / f"config-{identity.replace('/', '-').replace(':', '-')}.toml"
         contexts = Contexts(config, "test", self.contexts(identity).by_name)
         contexts.save()
-        return CliRunner().invoke(
-            app, list(arguments), input=stdin, env={"INTERTIE_CONFIG": str(config)}
+        environment = {"INTERTIE_CONFIG": str(config)}
+        # In a thread: asyncio.run would forget the loop that pytest-asyncio keeps for the main one.
+        invoked = self.commands.submit(
+            CliRunner().invoke, app, list(arguments), input=stdin, env=environment
         )
+        return invoked.result(60)
 
     def ok(self, *arguments: str, **options: Any) -> str:
         """Run the command line, which must succeed, and return its stdout."""
@@ -309,6 +330,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, background: Background) -> I
     place.attach()
     yield place
     place.stop()
+    place.commands.shutdown()
 
 
 @pytest.fixture

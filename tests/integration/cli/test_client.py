@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from intertie.errors import IntertieError, Reason
-from intertie.model.spec import FileRef, RunSpec, TaskSpec
+from intertie.model.spec import FileRef, Placement, RunSpec, TaskSpec
 from intertie.model.states import TaskState
 from intertie.sdk.calls.uploading import Progress, Uploader
 from intertie.sdk.client import Client
@@ -54,7 +54,6 @@ async def test_a_create_whose_answer_was_lost_is_retried_into_the_same_task(
 ) -> None:
     retried: list[IntertieError] = []
     async with through(place, proxy, on_retry=retried.append) as client, place.client() as direct:
-        await client.list_tasks().__anext__() if await task_names(direct, "x") else None
         await client.validate_task(spec("warm-up"))
         proxy.muted = True
         creating = asyncio.create_task(client.create_task(spec("answer-lost")))
@@ -89,7 +88,7 @@ async def test_a_watch_sees_every_change_once_over_cuts(place: Any, proxy: CutPr
                     break
         events = [event.after async for event in direct.list_task_events(name)]
         assert seen == events[-len(seen) :]
-        assert len(seen) == len(events) - len([e for e in events[: -len(seen)]])
+        assert seen[-1] is TaskState.SUCCEEDED
 
 
 async def _is_final(client: Client, name: str) -> bool:
@@ -171,7 +170,8 @@ async def test_a_file_that_changes_while_it_is_uploaded_is_named(
 
 
 async def test_many_tasks_come_back_in_order_and_a_replay_makes_no_others(place: Any) -> None:
-    specs = [spec(f"batch-{n}") for n in range(1_100)]
+    nowhere = Placement(only=("mars",))
+    specs = [replace(spec(f"batch-{n}"), placement=nowhere) for n in range(1_100)]
     ids = [f"00000000-0000-7000-8000-{n:012x}" for n in range(1_100)]
     async with place.client() as client:
         first = await client.create_tasks(specs, request_ids=ids)

@@ -57,7 +57,7 @@ def test_the_files_of_a_task_are_packed_uploaded_once_and_named_by_digest(
 
 
 def test_count_submits_so_many_distinct_tasks(place: Any) -> None:
-    names = place.submit("many", "--count", "120").split()
+    names = place.submit("many", "--count", "120", "--set", "placement.only=[mars]").split()
     assert len(set(names)) == 120
     listed = place.ok(
         "task", "list", "--filter", 'display_name = "many"', "--limit", "500", "-o", "name"
