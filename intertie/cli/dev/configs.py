@@ -118,6 +118,7 @@ def write(layout: Layout, name: str, tables: Mapping[str, Table]) -> None:
         lines.extend(f"{key} = {json.dumps(value)}" for key, value in values.items())
     path = layout.config(name)
     path.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
+    path.touch(mode=0o600)
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

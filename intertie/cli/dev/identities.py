@@ -54,6 +54,7 @@ def people(description: Description) -> list[Person]:
 def issue_all(layout: Layout, description: Description, clock: Clock) -> None:
     """Make what is missing: CAs and identities. What is there stays."""
     authorities = _authorities(layout, clock)
+    layout.identities.mkdir(mode=0o700, parents=True, exist_ok=True)
     for person in people(description):
         if not (layout.identity(person.name) / "cert.pem").exists():
             _issue(layout, authorities, person, clock)

@@ -78,9 +78,14 @@ class Layout:
         """The folder of one process: state, configuration, log."""
         return self.root / name
 
+    @property
+    def identities(self) -> Path:
+        """All identities; only our own user may look."""
+        return self.root / "identities"
+
     def identity(self, name: str) -> Path:
         """The identity of a process or person."""
-        return self.root / "identities" / name
+        return self.identities / name
 
     def config(self, name: str) -> Path:
         """The configuration of a process."""

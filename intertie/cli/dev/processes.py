@@ -76,6 +76,7 @@ class Processes:
         if running is not None:
             return running
         self._layout.process(name).mkdir(parents=True, exist_ok=True)
+        self._layout.log(name).touch(mode=0o600)  # tasks of other users live beside it
         with self._layout.log(name).open("ab") as log:
             child = subprocess.Popen(
                 argv,

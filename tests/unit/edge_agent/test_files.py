@@ -46,7 +46,7 @@ def test_the_folders_of_a_run_are_named_by_task_and_token(trees: Trees, tmp_path
     folders = trees.make(key(), 0)
     root = tmp_path / "runs" / "07-01a22e89-65ab-704c-b12f-be4a9bae32c3-1-2.1"
     assert Path(folders.root) == root
-    assert root.stat().st_mode & 0o777 == 0o711
+    assert root.stat().st_mode & 0o777 == 0o710
     for name in (*TASK_FOLDERS, "logs"):
         assert (root / name).stat().st_mode & 0o777 == 0o700
 
