@@ -8,6 +8,7 @@ import asyncio
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from federation.adapters.assign import SpecForms
 from federation.adapters.keys import Keys, load_keys
 from federation.adapters.membership import ReplicaMembership, read_tls
 from federation.adapters.mirror import Mirror
@@ -86,6 +87,7 @@ class Application:
         self._membership: ReplicaMembership | None = None
         self._links = Links()
         self._prices = UNPRICED
+        self._specs = SpecForms()
 
     @property
     def address(self) -> str:
@@ -169,7 +171,7 @@ class Application:
         self._membership.start()
 
     def _make_pump(self, store: Store, keys: Keys) -> Pump:
-        release = Release(self._links.send, keys.statements)
+        release = Release(self._links.send, keys.statements, self._specs)
         self._changes = Changes(store, lambda: pump.heads, decode_event)
 
         def released(effects: Sequence[object], logged: Sequence[Logged]) -> None:
@@ -196,6 +198,7 @@ class Application:
             rng=random.Random(self._ids.token_hex(16)),  # noqa: S311 - draws of regions, no secrets
             timing=self.config.timing.as_values(),
             price_version=self._prices.version,
+            spec_digest=self._specs.digest,
             max_open=self.config.limits.open_tasks_per_project,
             replica=self.config.replica,
             shard_epochs={head.shard: head.epoch for head in self._pump.heads.values()},

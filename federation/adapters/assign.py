@@ -1,32 +1,66 @@
 """From assignments to messages: one signature for all grants that leave together.
 
-The spec travels as its canonical bytes, made once per spec object. Must not decide what is granted.
+The spec travels as its canonical bytes, whose digest the grant cites. Must not decide what is
+granted.
 """
 
+from collections import OrderedDict
 from collections.abc import Sequence
+from hashlib import sha256
 
 from federation.domain.events import SendAssignment
 from intertie.metering.dsse import StatementSigner
 from intertie.metering.grant import SignedGrant, sign_grants
 from intertie.model.link import Assign, Assignment
 from intertie.model.names import shard_of_id
+from intertie.model.spec import TaskSpec
 from intertie.wire.canonical import encode_spec
 
+MAX_FORMS = 1_024
 
-def assign_all(effects: Sequence[SendAssignment], signer: StatementSigner) -> list[Assign]:
+
+class SpecForms:
+    """The bytes of specs and their digests, made once for each spec object of late.
+
+    The digest is asked for when a task is granted, the bytes right after, when it is sent; and the
+    tasks of an array share one spec object.
+    """
+
+    def __init__(self) -> None:
+        self._forms: OrderedDict[int, tuple[TaskSpec, bytes, str]] = OrderedDict()
+
+    def bytes_of(self, spec: TaskSpec) -> bytes:
+        """The canonical bytes."""
+        return self._form(spec)[1]
+
+    def digest(self, spec: TaskSpec) -> str:
+        """Their SHA-256, in hex."""
+        return self._form(spec)[2]
+
+    def _form(self, spec: TaskSpec) -> tuple[TaskSpec, bytes, str]:
+        known = self._forms.get(id(spec))
+        if known is not None:  # it holds its spec, so the id cannot have become another's
+            assert known[0] is spec, "an id names one live object"
+            return known
+        data = encode_spec(spec)
+        made = self._forms[id(spec)] = (spec, data, sha256(data).hexdigest())
+        if len(self._forms) > MAX_FORMS:
+            self._forms.popitem(last=False)
+        return made
+
+
+def assign_all(
+    effects: Sequence[SendAssignment], signer: StatementSigner, specs: SpecForms
+) -> list[Assign]:
     """The signed messages of one tick, in order."""
     signed = sign_grants([effect.grant for effect in effects], signer)
-    specs: dict[int, bytes] = {}
     return [_assign(effect, grant, specs) for effect, grant in zip(effects, signed, strict=True)]
 
 
-def _assign(effect: SendAssignment, signed: SignedGrant, specs: dict[int, bytes]) -> Assign:
+def _assign(effect: SendAssignment, signed: SignedGrant, specs: SpecForms) -> Assign:
     task, run = effect.task, effect.task.run
     assert run is not None, "an assigned task has a run"
     assert task.spec is not None, "a live task holds its spec"
-    spec = specs.get(id(task.spec))  # the effects keep their specs alive meanwhile
-    if spec is None:
-        spec = specs[id(task.spec)] = encode_spec(task.spec)
     assignment = Assignment(
         task=str(task.name),
         epoch=task.epoch,
@@ -37,7 +71,7 @@ def _assign(effect: SendAssignment, signed: SignedGrant, specs: dict[int, bytes]
         local_retries=effect.local_retries,
         attempts_left=max(0, task.spec.tolerance.max_attempts - task.attempts),
         index=task.index,
-        spec=spec,
+        spec=specs.bytes_of(task.spec),
         principal=task.principal,
         payer=task.project,
         excluded=run.excluded,

@@ -5,7 +5,7 @@ All assignments of one release are signed together, each stays in its place. Mus
 
 from collections.abc import Callable, Sequence
 
-from federation.adapters.assign import assign_all
+from federation.adapters.assign import SpecForms, assign_all
 from federation.domain.events import Send, SendAssignment
 from intertie.metering.dsse import StatementSigner
 from intertie.model.link import FromFederation
@@ -17,14 +17,15 @@ SendTo = Callable[[str, FromFederation], bool]
 class Release:
     """See the module's text."""
 
-    def __init__(self, send: SendTo, signer: StatementSigner) -> None:
+    def __init__(self, send: SendTo, signer: StatementSigner, specs: SpecForms) -> None:
         self._send = send
         self._signer = signer
+        self._specs = specs
 
     def __call__(self, effects: Sequence[object]) -> None:
         """Send what there is to send."""
         assignments = [effect for effect in effects if isinstance(effect, SendAssignment)]
-        signed = iter(assign_all(assignments, self._signer))
+        signed = iter(assign_all(assignments, self._signer, self._specs))
         for effect in effects:
             match effect:
                 case Send():

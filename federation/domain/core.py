@@ -7,7 +7,7 @@ region that still speaks of it may close its run.
 """
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from federation.domain import lifecycle
@@ -59,6 +59,7 @@ class FederationCore:
         rng: for draws and jitter.
         timing: intervals.
         price_version: the price list that new grants cite.
+        spec_digest: SHA-256 of the bytes that a spec travels as, in hex; grants cite it.
         max_open: most live tasks of one project.
         replica: who acts, in events.
         shard_epochs: the epoch under which each shard is owned, sent with assignments.
@@ -72,6 +73,7 @@ class FederationCore:
         rng: random.Random,
         timing: Timing,
         price_version: str,
+        spec_digest: Callable[[TaskSpec], str],
         max_open: int,
         replica: str,
         shard_epochs: Mapping[int, int],
@@ -79,6 +81,7 @@ class FederationCore:
         self.replica = replica
         self.timing = timing
         self.price_version = price_version
+        self.spec_digest = spec_digest
         self.max_open = max_open
         self.rng = rng
         self.shard_epochs = shard_epochs

@@ -14,7 +14,9 @@ _MARGIN_MS = 60_000
 _MIB = 1 << 20
 
 
-def grant_of(task: Task, shape: Shape, local_retries: int, price_version: str) -> Grant:
+def grant_of(
+    task: Task, shape: Shape, spec_sha256: str, local_retries: int, price_version: str
+) -> Grant:
     """The grant for the newest run of a task. The same arguments give the same bytes."""
     run = task.run
     assert run is not None, "an assigned task has a run"
@@ -33,6 +35,7 @@ def grant_of(task: Task, shape: Shape, local_retries: int, price_version: str) -
         region=run.region,
         project=task.project,
         payer=task.project,
+        spec_sha256=spec_sha256,
         maximum=maximum,
         price_version=price_version,
         policy_sha256="",

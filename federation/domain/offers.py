@@ -187,7 +187,9 @@ class Offers:
         assert run is not None, "an assigned task has a run"
         assert task.spec is not None, "a live task holds its spec"
         shape = shapes(task.spec)[max(run.variant, 0)]
-        return grant_of(task, shape, _local_retries(task), self._core.price_version)
+        core = self._core
+        digest = core.spec_digest(task.spec)
+        return grant_of(task, shape, digest, _local_retries(task), core.price_version)
 
     def _send_assignment(self, task: Task, offer: str, grant: Grant) -> None:
         core, data, shard = self._core, grant.encode(), shard_of_id(task.id)

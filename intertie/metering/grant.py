@@ -27,7 +27,16 @@ TYPE = "intertie.grant/v1"
 PAYLOAD_TYPE = "application/vnd.intertie.grants+json"
 ROOT_TYPE = "intertie.grants/v1"
 
-_TEXTS = ("task", "epoch", "region", "project", "payer", "price_version", "policy_sha256")
+_TEXTS = (
+    "task",
+    "epoch",
+    "region",
+    "project",
+    "payer",
+    "spec_sha256",
+    "price_version",
+    "policy_sha256",
+)
 _TYPES: Mapping[str, type] = dict.fromkeys(_TEXTS, str) | {
     "not_after_ms": int,
     "supplement": int,
@@ -45,6 +54,7 @@ class Grant:
         region: who may bill.
         project: the tenant.
         payer: who is billed.
+        spec_sha256: digest of the canonical bytes of the spec that is to run, and of no other.
         maximum: cap by meter in base units; a meter that is not here may not be billed.
         rate: what the run may hold at once, in units of the meter per ms and rank; optional.
         price_version: the price list that the bill uses.
@@ -59,6 +69,7 @@ class Grant:
     region: str
     project: str
     payer: str
+    spec_sha256: str
     maximum: Mapping[str, int]
     price_version: str
     policy_sha256: str
@@ -79,6 +90,7 @@ class Grant:
                 "region": self.region,
                 "project": self.project,
                 "payer": self.payer,
+                "spec_sha256": self.spec_sha256,
                 "meters": meters,
                 "maximum": [self.maximum[meter] for meter in meters],
                 "rated_meters": rated,

@@ -28,6 +28,7 @@ from intertie.model.states import RunState
 from intertie.model.task import Run, Task, Wait
 from intertie.ports import Delete, Now, Put, ShardHead
 from intertie.twin.node import ScriptedNode
+from intertie.wire.canonical import spec_sha256
 from regional.domain.core import RegionCore, Site
 from regional.domain.core import Timing as RegionTiming
 from regional.domain.events import (
@@ -115,6 +116,7 @@ class World:
                 rng=random.Random(1),  # noqa: S311 - a seed, so that a world can be repeated
                 timing=self.federation_timing,
                 price_version="prices-1",
+                spec_digest=spec_sha256,
                 max_open=100_000,
                 replica="fed-1",
                 shard_epochs={},

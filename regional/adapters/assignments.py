@@ -1,8 +1,8 @@
 """Verifies what the federation assigns: signature, scope and form, before the core hears of it.
 
 The region trusts no assignment for its words: the grant must be signed by the federation and name
-this region, this task, this epoch and the payer that is to be billed, and the spec must be one that
-this version understands whole. Residency and room are the core's to judge.
+this region, this task, this epoch, the payer that is to be billed and the bytes of the spec, which
+must be one that this version understands whole. Residency and room are the core's to judge.
 """
 
 from collections.abc import Sequence
@@ -66,6 +66,7 @@ class Assignments:
             "epoch": (grant.epoch, str(assignment.epoch)),
             "region": (grant.region, self._region),
             "payer": (grant.payer, assignment.payer),
+            "spec_sha256": (grant.spec_sha256, sha256(assignment.spec).hexdigest()),
         }
         for field, (granted, meant) in pairs.items():
             if granted != meant:

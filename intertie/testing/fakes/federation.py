@@ -38,7 +38,7 @@ from intertie.model.task import CheckpointRef
 from intertie.model.token import Epoch
 from intertie.ports import Clock
 from intertie.transport.call import Context, caller
-from intertie.wire.canonical import encode_spec
+from intertie.wire.canonical import encode_spec, spec_sha256
 from intertie.wire.link import federation_message_to_pb, region_message_from_pb
 
 NEVER_MS = 1 << 50
@@ -118,6 +118,7 @@ class FakeFederation(pb_grpc.LinkServiceServicer):
             region=region,
             project=PROJECT,
             payer=PROJECT,
+            spec_sha256=spec_sha256(spec),
             maximum={"cpu.held_core_ms": 10**9, "mem.held_mib_ms": 10**12},
             price_version="p1",
             policy_sha256="0" * 64,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from intertie.model.link import Assign
 from intertie.model.spec import Residency, Tolerance
 from intertie.model.token import Epoch
 from intertie.testing.waiting import eventually
-from intertie.wire.canonical import encode_spec
+from intertie.wire.canonical import decode_spec, encode_spec
 
 WITHIN_S = 10.0
 
@@ -43,6 +44,13 @@ def _more_than_granted(assign: Assign, _: StatementSigner) -> Assign:
     return replace(assign, grant=grant.encode())
 
 
+def _other_spec(assign: Assign, _: StatementSigner) -> Assign:
+    """Another task that is as well formed as the one that was granted."""
+    spec = decode_spec(assign.assignment.spec)
+    other = replace(spec, run=replace(spec.run, command=("another", "program")))
+    return _assignment(assign, spec=encode_spec(other))
+
+
 CASES: dict[str, Callable[[Assign, StatementSigner], Assign]] = {
     "signed by another key": _other_key,
     "altered after signing": _more_than_granted,
@@ -50,6 +58,7 @@ CASES: dict[str, Callable[[Assign, StatementSigner], Assign]] = {
     "for another epoch": lambda a, s: _resigned(a, s, epoch="1-2"),
     "for another project": lambda a, s: _resigned(a, s, project="audio"),
     "for another payer": lambda a, s: _assignment(a, payer="audio"),
+    "for another spec": _other_spec,
     "not valid any more": lambda a, s: _resigned(a, s, not_after_ms=1_000),
     "without an opaque principal": lambda a, s: _assignment(a, principal="a/b"),
     "with a variant that does not exist": lambda a, s: _assignment(a, variant=4),
@@ -94,7 +103,12 @@ async def test_a_spec_that_no_federation_may_accept_is_refused(place: Any, spec:
     await place.start()
     await place.attached()
     bad = encode_spec(replace(spec, tolerance=Tolerance(max_attempts=-4)))
-    task = place.federation.assign("eu", spec, altered=lambda a: _assignment(a, spec=bad)).task
+    signer, digest = place.federation.signer, sha256(bad).hexdigest()
+
+    def granted(assign: Assign) -> Assign:
+        return _resigned(_assignment(assign, spec=bad), signer, spec_sha256=digest)
+
+    task = place.federation.assign("eu", spec, altered=granted).task
     await eventually(lambda: place.federation.ack(task), WITHIN_S, what="the answer")
     assert place.federation.ack(task).reason == "INVALID_FIELD"
 

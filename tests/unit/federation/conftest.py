@@ -39,6 +39,7 @@ from intertie.model.states import FailureClass, OnDisconnect, Outcome, RunState,
 from intertie.model.task import Task, TaskEvent
 from intertie.model.token import Token
 from intertie.testing.clock import FakeClock, SeededIds
+from intertie.wire.canonical import spec_sha256
 
 T = TypeVar("T")
 PROJECT = "demo"
@@ -110,6 +111,7 @@ class Room:
             rng=random.Random(self.seed),
             timing=self.timing,
             price_version="p1",
+            spec_digest=spec_sha256,
             max_open=self.max_open,
             replica="r1",
             shard_epochs=dict.fromkeys(range(64), 1),

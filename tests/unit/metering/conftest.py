@@ -61,6 +61,7 @@ class World:
             region="r1",
             project="proj-42",
             payer="acme",
+            spec_sha256="cd" * 32,
             maximum=dict.fromkeys(meters, 10**12),
             price_version="v1",
             policy_sha256="ab" * 32,
