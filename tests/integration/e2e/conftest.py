@@ -6,12 +6,13 @@ stopped at the end, also when a test failed.
 """
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ import pytest
 
 from intertie.cli.dev import configs
 from intertie.cli.dev.cluster import Cluster, keeper_pids
+from intertie.clock import SystemIds
+from intertie.errors import IntertieError, Reason
 from intertie.model.spec import OutputSpec, Resources, RunSpec, TaskSpec, Tolerance
 from intertie.model.states import OnDisconnect, Reachability, RunState, TaskState
 from intertie.model.task import Run, Task
@@ -26,8 +29,10 @@ from intertie.sdk.client import Client
 from intertie.sdk.pool import PoolClient
 from intertie.testing.waiting import eventually, eventually_sync
 
-SMALL = Resources(cpu=100, memory=64 << 20, disk=64 << 20)
-WITHIN_S = 40.0
+SMALL = Resources(cpu=200, memory=64 << 20, disk=64 << 20)
+WITHIN_S = 20.0
+LARGE = replace(SMALL, cpu=2_000, memory=1 << 30)
+"""All processors of a node."""
 FIRST_UID = 200_000
 """Far above the ranges of other tests: two agents of one machine must not share users."""
 
@@ -86,7 +91,9 @@ class RealCluster(Cluster):
             for process in self.processes.alive().values():
                 os.kill(process.pid, signal.SIGCONT)
             for name in self.description.agents:
-                self.kill(name)
+                self.processes.stop(name)
+                for pid in self.keepers(name):
+                    os.kill(pid, signal.SIGTERM)
             self.down()
             for name in self.description.agents:
                 eventually_sync(lambda name=name: not self.keepers(name), 10, what="no keeper")
@@ -101,6 +108,17 @@ class RealCluster(Cluster):
         for table, values in self.changes.get(name, {}).items():
             tables[table] = {**tables.get(table, {}), **values}
         return tables
+
+
+def processes_of(task: Task) -> set[int]:
+    """The live processes of a task, by the name in their environment."""
+    mark = f"INTERTIE_TASK={task.name}\0".encode()
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if mark in path.read_bytes():
+                found.add(int(path.parent.name))
+    return found
 
 
 @dataclass
@@ -124,16 +142,18 @@ class Person:
         script: str,
         *argv: str,
         command: Sequence[str] = (),
-        resources: Resources = SMALL,
+        large: bool = False,
         move: bool = False,
         attempts: int = 3,
         outputs: Sequence[str] = (),
         timeout: int = 0,
+        env: Mapping[str, str] | None = None,
         **fields: Any,
     ) -> TaskSpec:
+        words = tuple(command) or ("/bin/sh", "-c", script, "sh", *argv)
         return TaskSpec(
-            run=RunSpec(command=tuple(command) or ("/bin/sh", "-c", script, *argv), timeout=timeout),
-            resources=resources,
+            run=RunSpec(command=words, timeout=timeout, env=env or {}),
+            resources=LARGE if large else SMALL,
             outputs=tuple(OutputSpec(path=path) for path in outputs),
             tolerance=Tolerance(
                 on_disconnect=OnDisconnect.MOVE if move else OnDisconnect.STAY,
@@ -166,6 +186,18 @@ class Person:
     async def ended(self, task: Task, within_s: float = WITHIN_S) -> Task:
         return await self.client.wait(str(task.name), timeout_s=within_s)
 
+    async def all_ended(self, tasks: Sequence[Task], within_s: float) -> list[Task]:
+        """All of them once they are final; else what hinders those that are not."""
+        with contextlib.suppress(IntertieError):
+            await self.client.wait_all([str(t.name) for t in tasks], timeout_s=within_s)
+        found = [await self.client.get_task(str(task.name)) for task in tasks]
+        assert all(t.is_final for t in found), [_shown(t) for t in found if not t.is_final]
+        return found
+
+    def processes(self, task: Task) -> set[int]:
+        """Its live processes on this machine."""
+        return processes_of(task)
+
     async def printed(self, task: Task, stream: str = "stdout", **options: Any) -> bytes:
         chunks = self.client.logs(str(task.name), stream=stream, **options)
         return b"".join([chunk async for chunk in chunks])
@@ -174,7 +206,12 @@ class Person:
         seen = [b""]
 
         async def ask() -> bool:
-            seen[0] = await self.printed(task)
+            try:
+                seen[0] = await self.printed(task)
+            except IntertieError as problem:
+                if problem.reason is not Reason.NOT_FOUND:
+                    raise
+                return False  # no run yet
             assert text in seen[0], seen[0][-200:]
             return True
 
@@ -197,7 +234,7 @@ def is_running(task: Task) -> bool:
 
 def _shown(task: Task) -> object:
     run = task.run
-    return (task.state, task.wait, task.message, run and (run.state, run.outcome, run.node))
+    return (task.id, task.state, task.wait, task.message, run)
 
 
 def make_cluster(agents: int = 2) -> RealCluster:
@@ -245,3 +282,17 @@ async def _until_attached(cluster: RealCluster) -> None:
             return True
 
         await eventually(ask, WITHIN_S, 0.1, what="all nodes attached")
+
+
+@pytest.fixture(scope="session")
+def ids() -> SystemIds:
+    return SystemIds()
+
+
+@pytest.fixture
+def lives(cluster: RealCluster) -> Path:
+    """A witness file that every task may append to."""
+    path = cluster.layout.root / "lives"
+    path.write_bytes(b"")
+    path.chmod(0o666)
+    return path
