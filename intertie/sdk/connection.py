@@ -34,6 +34,7 @@ M = TypeVar("M")
 MakeStub = Callable[..., Any]
 OnRetry = Callable[[IntertieError], None]
 
+_UNTRUSTED = ("CERTIFICATE_VERIFY_FAILED", "Hostname Verification")
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 
 
@@ -70,8 +71,12 @@ class Patience:
 
 
 def is_unavailable(problem: BaseException) -> bool:
-    """Whether the same call may work later."""
-    return isinstance(problem, IntertieError) and problem.entry.code == "UNAVAILABLE"
+    """Whether the same call may work later; a server whose certificate does not hold never will."""
+    return (
+        isinstance(problem, IntertieError)
+        and problem.entry.code == "UNAVAILABLE"
+        and not any(words in problem.message for words in _UNTRUSTED)
+    )
 
 
 class Connection:

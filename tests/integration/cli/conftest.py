@@ -270,12 +270,17 @@ class Place:
         context = Context(name="test", endpoint=self.port, identity=str(self.identity(identity)))
         return Contexts(self.path / "config.toml", "test", {"test": context})
 
-    def cli(self, *arguments: str, identity: str = "project/demo/ann", stdin: str = "") -> Result:
-        """Run the command line in this process."""
-        config = self.path / f"config-{identity.replace('/', '-').replace(':', '-')}.toml"
-        contexts = Contexts(config, "test", self.contexts(identity).by_name)
-        contexts.save()
-        environment = {"INTERTIE_CONFIG": str(config)}
+    def cli(
+        self,
+        *arguments: str,
+        identity: str = "project/demo/ann",
+        stdin: str = "",
+        config: Path | None = None,
+    ) -> Result:
+        """Run the command line in this process, with an identity or with a configuration."""
+        own = self.path / f"config-{identity.replace('/', '-').replace(':', '-')}.toml"
+        Contexts(own, "test", self.contexts(identity).by_name).save()
+        environment = {"INTERTIE_CONFIG": str(config or own)}
         # In a thread: asyncio.run would forget the loop that pytest-asyncio keeps for the main one.
         invoked = self.commands.submit(
             CliRunner().invoke, app, list(arguments), input=stdin, env=environment

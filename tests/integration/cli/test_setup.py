@@ -1,6 +1,5 @@
 """Setting up by the command line alone: a CA, identities, a context; and looking at the machine."""
 
-import json
 import stat
 import subprocess
 import sys
@@ -32,27 +31,15 @@ def test_a_context_is_added_used_and_listed(place: Any, tmp_path: Path) -> None:
     first = ("context", "add", "one", "--endpoint", place.port, "--identity", identity)
     operator = str(place.identity("eu:operator/olga"))
     region = ("--region", "eu", "--region-endpoint", "h:1", "--region-identity", operator)
-    config = {"INTERTIE_CONFIG": str(tmp_path / "config.toml")}
-    run(*first, env=config)
-    run(*(*first[:2], "two", *first[3:]), *region, "--no-use", env=config)
-    listed = json.loads(run("context", "list", "-o", "json", env=config))["contexts"]
+    config = tmp_path / "config.toml"
+    place.ok(*first, config=config)
+    place.ok(*(*first[:2], "two", *first[3:]), *region, "--no-use", config=config)
+    listed = place.json("context", "list", config=config)["contexts"]
     assert [(c["name"], c["current"]) for c in listed] == [("one", True), ("two", False)]
     assert listed[1]["region"]["id"] == "eu"
-    run("context", "use", "two", env=config)
-    assert "* " in run("context", "list", env=config)
-    assert "regions/eu" in run("region", "show", "eu", "-o", "json", env=config)
-
-
-def run(*arguments: str, env: dict[str, str]) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "intertie.cli", *arguments],
-        env={"PATH": "", **env},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    place.ok("context", "use", "two", config=config)
+    assert place.ok("context", "list", "-o", "name", config=config).split() == ["one", "two"]
+    assert place.json("region", "show", "eu", config=config)["name"] == "regions/eu"
 
 
 def test_a_context_with_unusable_files_is_not_written(place: Any, tmp_path: Path) -> None:
@@ -68,17 +55,12 @@ def test_an_identity_of_another_federation_is_told_as_unreachable_with_a_remedy(
     place.ok("ca", "init", str(tmp_path / "root"))
     identity = str(tmp_path / "ann")
     place.ok("ca", "issue", str(tmp_path / "root"), identity, "spiffe://intertie.example/admin/a")
-    config = {"INTERTIE_CONFIG": str(tmp_path / "config.toml")}
-    run("context", "add", "x", "--endpoint", place.port, "--identity", identity, env=config)
-    done = subprocess.run(
-        [sys.executable, "-m", "intertie.cli", "region", "list"],
-        env={"PATH": "", **config},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 5
-    assert "remedy: Check that both certificates" in done.stderr
+    config = tmp_path / "config.toml"
+    add = ("context", "add", "x", "--endpoint", place.port, "--identity", identity)
+    place.ok(*add, config=config)
+    result = place.cli("region", "list", config=config)
+    assert result.exit_code == 5
+    assert "remedy: Check that both certificates" in result.stderr
 
 
 @pytest.mark.parametrize("service", ["federation", "regional"])
