@@ -193,7 +193,9 @@ class Offers:
 
     def _send_assignment(self, task: Task, offer: str, grant: Grant) -> None:
         core, data, shard = self._core, grant.encode(), shard_of_id(task.id)
-        core.emit(Write(shard, "grant", grant_sha256(data), data))
+        digest = grant_sha256(data)
+        # Records cite it by its digest alone: the scope finds it without knowing its shard.
+        core.emit(Write(shard, "grant", digest, data, digest, task.id))
         core.emit(
             SendAssignment(
                 task=task,

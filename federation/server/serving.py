@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from federation.server.metering.grants import Grants
 from federation.server.metering.logs import MeteringLogs, Origins
 from federation.server.metering.service import MeteringServicer
 from federation.server.metering.statements import Statements
@@ -87,7 +88,10 @@ def add_services(server: Server, needs: Needs) -> None:
 
 def _metering(needs: Needs) -> MeteringServicer:
     statements = Statements(needs.logs, needs.origins, needs.pump.store, needs.prices)
-    return MeteringServicer(needs.logs, needs.origins, statements, needs.signer, needs.witness)
+    grants = Grants(needs.pump.store, needs.signer)
+    return MeteringServicer(
+        needs.logs, needs.origins, statements, grants, needs.signer, needs.witness
+    )
 
 
 def _tasks(needs: Needs, tasks: Tasks) -> TaskServicer:

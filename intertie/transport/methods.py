@@ -58,6 +58,7 @@ METHODS: Mapping[str, frozenset[Role]] = {
     _METERING + "MeteringService/AddLogCheckpoint": _SCHEDULER,
     _METERING + "MeteringService/PushEntries": _SCHEDULER,
     _METERING + "MeteringService/GetTrustFile": _LOG_READERS,
+    _METERING + "MeteringService/GetGrants": frozenset({Role.BILLING, Role.ADMIN, Role.PROJECT}),
     _METERING + "MeteringService/GetStatement": frozenset({Role.BILLING, Role.ADMIN, Role.PROJECT}),
     "/grpc.health.v1.Health/Check": _CERTIFIED,
     "/grpc.health.v1.Health/List": _CERTIFIED,

@@ -83,19 +83,19 @@ class Origins:
 
     def __init__(self, regions: Callable[[], Iterable[RegionRecord]], trust_domain: str) -> None:
         self._regions = regions
-        self._trust_domain = trust_domain
+        self.trust_domain = trust_domain
 
     def keys(self, origin: str) -> tuple[Key, ...]:
         """The believed keys of a log, the newest last; empty if it is unknown."""
         for record in self._regions():
-            if origin_of(self._trust_domain, record.id) == origin:
+            if origin_of(self.trust_domain, record.id) == origin:
                 return tuple(Key.parse(vkey) for vkey in record.log_vkeys)
         return ()
 
     def known(self) -> list[str]:
         """All logs, by name."""
         return sorted(
-            origin_of(self._trust_domain, record.id)
+            origin_of(self.trust_domain, record.id)
             for record in self._regions()
             if record.log_vkeys
         )
@@ -122,7 +122,7 @@ class Origins:
     def own(self, who: Identity) -> str:
         """The log of the region that calls."""
         assert who.region is not None, "the table admits regions only"
-        return origin_of(self._trust_domain, who.region)
+        return origin_of(self.trust_domain, who.region)
 
     def check_own(self, origin: str, who: Identity) -> None:
         """Refuse a log that is not the calling region's own."""

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 
+from federation.server.metering.grants import Grants
 from federation.server.metering.logs import MeteringLogs, Origins, visible
 from federation.server.metering.statements import PAYLOAD_TYPE, Statements
 from intertie.api.metering.v1 import metering_service_pb2 as pb
@@ -37,7 +38,8 @@ class MeteringServicer(pb_grpc.MeteringServiceServicer):
         logs: the mirror.
         origins: which logs there are, and who may touch them.
         statements: makes statements.
-        signer: signs them.
+        grants: finds grants.
+        signer: signs statements.
         witness: the public key that cosigns.
     """
 
@@ -46,12 +48,14 @@ class MeteringServicer(pb_grpc.MeteringServiceServicer):
         logs: MeteringLogs,
         origins: Origins,
         statements: Statements,
+        grants: Grants,
         signer: StatementSigner,
         witness: Key,
     ) -> None:
         self._logs = logs
         self._origins = origins
         self._statements = statements
+        self._grants = grants
         self._signer = signer
         self._witness = witness
 
@@ -97,7 +101,21 @@ class MeteringServicer(pb_grpc.MeteringServiceServicer):
     ) -> pb.GetTrustFileResponse:
         logs = [key for origin in self._origins.known() for key in self._origins.keys(origin)]
         trust = Trust(logs=tuple(logs), witnesses={WITNESS: self._witness}, quorum=WITNESS)
-        return pb.GetTrustFileResponse(trust=print_trust(trust, fingerprints=True).encode())
+        return pb.GetTrustFileResponse(
+            trust=print_trust(trust, fingerprints=True).encode(),
+            grant_keys=self._grants.keys_file(self._origins.trust_domain),
+        )
+
+    async def GetGrants(
+        self, request: pb.GetGrantsRequest, context: Context
+    ) -> pb.GetGrantsResponse:
+        signed = await self._grants.signed(list(request.sha256), caller())
+        return pb.GetGrantsResponse(
+            grants=[
+                pb.SignedGrant(grant=g.grant, index=g.index, proof=g.proof, envelope=g.envelope)
+                for g in signed
+            ]
+        )
 
     async def GetStatement(
         self, request: pb.GetStatementRequest, context: Context

@@ -32,6 +32,7 @@ async def prove_the_bill(
     code, text = await commands.verify(folder)
     tell.console.print(text)
     tell.check(code == 0, "every record is under a cosigned checkpoint and says what it may say")
+    tell.check("checked: " in text, "no region billed more than the federation granted")
     await _break_a_copy(commands, folder, tell)
     tell.heading("The bill")
     code, text = await commands.run("bill", "statement", "--payer", PROJECT)

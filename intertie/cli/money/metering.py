@@ -1,6 +1,7 @@
 """`intertie metering ...`: pull logs, verify them, get and check receipts, correct usage."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,13 +11,14 @@ from intertie.cli.calling import open_client, open_pool, run
 from intertie.cli.money.verify import check_receipt, verify
 from intertie.cli.options import Format, Output
 from intertie.cli.printing import lines, notice, progress_is_shown, structured, table
-from intertie.errors import Reason, error
+from intertie.errors import IntertieError, Reason, error
 from intertie.metering.log.checkpoint import Checkpoint
 from intertie.metering.log.note import Note
 from intertie.metering.log.trust import Trust, parse_trust
 from intertie.pki.files import make_private_directory, write_private
 from intertie.sdk.client import Client
 from intertie.sdk.metering.directory import TRUST, LogDirectory, read_file
+from intertie.sdk.metering.grants import KEYS, fetch_grants
 from intertie.sdk.metering.pull import Pulled, pull
 
 app = typer.Typer(no_args_is_help=True, help="Pull metering logs and verify them offline.")
@@ -36,27 +38,33 @@ def pull_(
 ) -> None:
     """Pull what is new of every log that you may read, checking it against its cosigned root.
 
-    The trust file is DIR/trust.policy or --policy; in a new folder the federation's is taken, so
-    compare its fingerprints (intertie metering trust) with what the operators tell you.
+    The grants that records cite are fetched too. The trust file is DIR/trust.policy or --policy,
+    the grant keys are DIR/grant.keys; in a new folder the federation's are taken, so compare their
+    fingerprints (intertie metering trust) with what the operators tell you.
     """
+    came = 0
 
     async def work() -> list[Pulled]:
+        nonlocal came
         async with open_client(ctx) as client:
             trust = await _trust(client, folder, policy)
             origins = [origin] if origin else await _origins(client)
-            return [await _pull(client, folder, name, trust) for name in origins]
+            found = [await _pull(client, folder, name, trust) for name in origins]
+            came = await _fetch(client, folder, origins)
+            return found
 
     pulled = run(work())
     if output in (Format.JSON, Format.YAML):
         found = [
             {"origin": p.cursor.origin, "size": p.cursor.size, "pulled": p.entries} for p in pulled
         ]
-        structured({"logs": found}, output)
+        structured({"logs": found, "grants": came}, output)
     elif output is Format.NAME:
         lines(p.cursor.origin for p in pulled)
     else:
         rows = [[p.cursor.origin, str(p.entries), str(p.cursor.size)] for p in pulled]
         table(["LOG", "PULLED", "SIZE"], rows)
+        lines(["", f"grants pulled: {came}"])
 
 
 async def _trust(client: Client, folder: Path, policy: Path | None) -> Trust:
@@ -72,6 +80,29 @@ async def _trust(client: Client, folder: Path, policy: Path | None) -> Trust:
     make_private_directory(folder)
     write_private(kept, data)
     return trust
+
+
+async def _fetch(client: Client, folder: Path, origins: Sequence[str]) -> int:
+    """Fetch what grants are missing; whoever may read a log but no grants goes on without."""
+    kept = folder / KEYS
+    is_new = not kept.exists()
+    try:
+        if is_new:
+            keys = await client.metering.grant_keys()
+            if not keys:
+                notice("notice: this federation hands out no grants; caps will not be checked.")
+                return 0
+            write_private(kept, keys)
+            notice(f"notice: {kept} is the federation's own word; compare its fingerprints.")
+        logs = [LogDirectory(folder, origin) for origin in origins]
+        return await fetch_grants(client.metering, folder, logs)
+    except IntertieError as problem:
+        if problem.reason is not Reason.PERMISSION_DENIED:
+            raise
+        if is_new:
+            kept.unlink(missing_ok=True)  # without grants every record would seem to lack its own
+        notice("notice: this identity may not read grants; caps will not be checked.")
+        return 0
 
 
 async def _origins(client: Client) -> list[str]:
@@ -136,11 +167,18 @@ async def _only_origin(client: Client) -> str:
 
 
 @app.command()
-def trust(ctx: typer.Context) -> None:
+def trust(
+    ctx: typer.Context,
+    grant_keys: Annotated[
+        bool, typer.Option("--grant-keys", help="The keys of grants and statements instead.")
+    ] = False,
+) -> None:
     """Print the federation's trust file with the fingerprints of its keys."""
 
     async def ask() -> bytes:
         async with open_client(ctx) as client:
+            if grant_keys:
+                return await client.metering.grant_keys()
             return await client.metering.trust_file()
 
     typer.echo(run(ask()).decode(), nl=False)

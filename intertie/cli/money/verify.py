@@ -26,7 +26,7 @@ from intertie.metering.records import parse_record
 from intertie.metering.verify import Freshness, Report, verify_log
 from intertie.model.units import parse_millis
 from intertie.sdk.metering.directory import LogDirectory, logs_in, read_file
-from intertie.sdk.metering.grants import load_grants, read_key
+from intertie.sdk.metering.grants import KEYS, load_grants, read_keys
 
 Policy = Annotated[
     Path, typer.Option("--policy", metavar="TRUST", help="The trust file that you believe.")
@@ -58,31 +58,42 @@ def verify(
     max_age: Annotated[
         str, typer.Option("--max-age", help="The checkpoint must be younger: 2h, for instance.")
     ] = "",
-    grant_key: Annotated[
-        str, typer.Option("--grant-key", help="Check caps by DIR/grants: hex, or a file of it.")
-    ] = "",
+    grant_keys: Annotated[
+        Path | None,
+        typer.Option(
+            "--grant-keys", metavar="KEYS", help="Whose grants you believe; else DIR/grant.keys."
+        ),
+    ] = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Verify pulled logs offline: signatures, completeness, and every record."""
+    """Verify pulled logs offline: signatures, completeness, every record, and caps by its grant."""
     trust = _trust(policy)
-    grants = load_grants(folder, read_key(grant_key)) if grant_key else None
+    grants = _grants(folder, grant_keys)
     freshness = None
     if max_age:
         freshness = Freshness(SystemClock().now().utc_ms, parse_millis(max_age, "--max-age"))
     verified = [Verified(log, _verify(log, trust, grants, freshness)) for log in logs_in(folder)]
     ok = all(found.report.ok for found in verified)
     if output in (Format.JSON, Format.YAML):
-        structured({"ok": ok, "logs": [_json(found) for found in verified]}, output)
+        logs = [_json(found) for found in verified]
+        checked = None if grants is None else len(grants)
+        structured({"ok": ok, "grants_checked": checked, "logs": logs}, output)
     elif output is Format.NAME:
         lines(sorted({f.fault.value for v in verified for f in v.report.findings}))
     else:
-        _print(verified, caps=grants is not None)
+        _print(verified, grants)
         lines(["", "OK: every log holds" if ok else "NOT OK"])
     raise typer.Exit(Exit.OK if ok else Exit.ERROR)
 
 
 def _trust(policy: Path) -> Trust:
     return parse_trust(read_file(policy).decode("utf-8", "replace"))
+
+
+def _grants(folder: Path, keys: Path | None) -> dict[str, Grant] | None:
+    """The grants of the folder; None if nobody says whose grants to believe."""
+    path = keys or folder / KEYS
+    return load_grants(folder, read_keys(path)) if keys or path.exists() else None
 
 
 def _verify(
@@ -131,7 +142,8 @@ def _json(found: Verified) -> dict[str, Any]:
     }
 
 
-def _print(verified: list[Verified], *, caps: bool) -> None:
+def _print(verified: list[Verified], grants: Mapping[str, Grant] | None) -> None:
+    caps = f"checked: {len(grants)} grants" if grants is not None else "not checked: no grant keys"
     for found in verified:
         report = found.report
         head = report.opened.checkpoint if report.opened else None
@@ -142,7 +154,7 @@ def _print(verified: list[Verified], *, caps: bool) -> None:
             ("hidden", f"{report.hidden} of other payers" if report.hidden else ""),
             ("checkpoint", f"size {head.size}, root {head.root.hex()}" if head else ""),
             ("cosigned by", found.cosigned),
-            ("caps", "" if caps else "not checked: no grants were given"),
+            ("caps", caps),
         ]
         facts(pairs)
         if report.findings:

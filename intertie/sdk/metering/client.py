@@ -3,7 +3,7 @@
 Nothing that comes from here is believed: `pull` checks the log, `intertie.metering` the rest.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +11,12 @@ from typing import Any
 from intertie.api.metering.v1 import metering_service_pb2 as pb
 from intertie.api.metering.v1.metering_service_pb2_grpc import MeteringServiceStub
 from intertie.errors import Reason, error
+from intertie.metering.grant import SignedGrant
 from intertie.metering.verify import Hidden, Leaf
 from intertie.sdk.connection import Connection
+
+MAX_GRANTS = 1_000
+"""Grants of one call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,22 @@ class MeteringClient:
         """The federation's trust file (C2SP tlog-policy); compare its fingerprints elsewhere."""
         answer = await self._unary("GetTrustFile", pb.GetTrustFileRequest())
         return bytes(answer.trust)
+
+    async def grant_keys(self) -> bytes:
+        """The keys that sign grants and statements, as a file; compare its fingerprints too."""
+        answer = await self._unary("GetTrustFile", pb.GetTrustFileRequest())
+        return bytes(answer.grant_keys)
+
+    async def grants(self, digests: Sequence[str]) -> list[SignedGrant]:
+        """Those of these grants that there are, at most 1,000 at once; not verified yet."""
+        assert len(digests) <= MAX_GRANTS, f"{len(digests)} grants in one call"
+        answer = await self._unary("GetGrants", pb.GetGrantsRequest(sha256=digests))
+        return [
+            SignedGrant(
+                bytes(g.grant), g.index, tuple(bytes(p) for p in g.proof), bytes(g.envelope)
+            )
+            for g in answer.grants
+        ]
 
     async def statement(
         self, payer: str = "", *, start_ms: int = 0, end_ms: int = 0

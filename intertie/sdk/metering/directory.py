@@ -4,7 +4,10 @@
     <dir>/<origin>/hidden/<N>      (index, hash) of leaves that the reader may not see
     <dir>/<origin>/checkpoint      the cosigned checkpoint, as received
     <dir>/<origin>/cursor.json     where the next pull goes on
+    <dir>/<origin>/granted         up to which entry the cited grants were asked for
     <dir>/trust.policy             the trust file that was used
+    <dir>/grant.keys               the keys that sign grants
+    <dir>/grants/<sha256>.json     grants that entries cite
 
 Leaves beyond the cursor are from a pull that broke; the next one writes them anew.
 """
@@ -14,12 +17,15 @@ from pathlib import Path
 
 from intertie.errors import IntertieError, Reason, error, invalid
 from intertie.metering.cursor import Cursor
+from intertie.metering.faults import MeteringError
+from intertie.metering.log import strict
 from intertie.metering.log.tiles import WIDTH, Tile, bundle, parse_bundle
 from intertie.metering.verify import Hidden, Leaf
 from intertie.model.texts import relative_path_fault
 from intertie.pki.files import write_private
 
-CHECKPOINT, CURSOR, TRUST, GRANTS = "checkpoint", "cursor.json", "trust.policy", "grants"
+CHECKPOINT, CURSOR, GRANTED = "checkpoint", "cursor.json", "granted"
+TRUST, GRANTS = "trust.policy", "grants"
 _HIDDEN_BYTES = 33
 
 
@@ -75,11 +81,12 @@ class LogDirectory:
         """The cosigned checkpoint."""
         return read_file(self.path / CHECKPOINT)
 
-    def leaves(self) -> Iterator[Leaf]:
-        """All leaves in order, as far as there are any."""
-        index = 0
+    def leaves(self, start: int = 0) -> Iterator[Leaf]:
+        """The leaves from one on, in order, as far as there are any."""
+        index, skipped = divmod(start, WIDTH)
         while found := self._read(index):
-            yield from found
+            yield from found[skipped:]
+            skipped = 0
             if len(found) < WIDTH:
                 return
             index += 1
@@ -90,6 +97,17 @@ class LogDirectory:
         at = seq % WIDTH
         leaf = found[at] if at < len(found) else None
         return leaf if isinstance(leaf, bytes) else None
+
+    def granted(self) -> int:
+        """Up to which entry the cited grants were asked for."""
+        try:
+            return strict.size((self.path / GRANTED).read_text(encoding="ascii").strip(), GRANTED)
+        except (FileNotFoundError, UnicodeDecodeError, MeteringError):
+            return 0  # asked again, which costs a call and changes nothing
+
+    def set_granted(self, size: int) -> None:
+        """Remember that the grants of all entries before this one were asked for."""
+        write_private(self.path / GRANTED, b"%d\n" % size)
 
     def _store(self, index: int) -> None:
         entries = self._file("entries", index)

@@ -14,6 +14,7 @@ from intertie.api.metering.v1.metering_service_pb2_grpc import MeteringServiceSt
 from intertie.errors import IntertieError, Reason
 from intertie.metering import records
 from intertie.metering.dsse import StatementKey, open_envelope
+from intertie.metering.grant import SignedGrant, verify_grant
 from intertie.metering.log.checkpoint import Checkpoint, add_lines, sign
 from intertie.metering.log.merkle import (
     CompactRange,
@@ -319,6 +320,36 @@ async def test_a_region_touches_its_own_log_only(
     ]
     for call in calls:
         assert (await refusal(call)).reason is Reason.PERMISSION_DENIED
+
+
+async def test_grants_are_handed_to_billing_and_to_their_own_project_only(
+    place: Any, replica: Application, eu: FakeRegion, create: Any, refusal: Refusal
+) -> None:
+    tasks = place.tasks(replica.address)
+    made = await tasks.CreateTask(create())
+
+    async def granted() -> str:
+        task = await tasks.GetTask(task_service_pb2.GetTaskRequest(name=made.name))
+        return str(task.runs[0].grant_sha256) if task.runs else ""
+
+    cited = await eventually(granted, WITHIN_S)
+    billing = reader(place, replica)
+    keys = (await billing.GetTrustFile(pb.GetTrustFileRequest())).grant_keys.decode()
+    public = bytes.fromhex(keys.splitlines()[-1].removeprefix("grant-key "))
+    request = pb.GetGrantsRequest(sha256=["0" * 64, cited, cited])
+    for who in ("billing/bob", "project/demo/ann"):
+        (got,) = (await reader(place, replica, who).GetGrants(request)).grants
+        signed = SignedGrant(got.grant, got.index, tuple(got.proof), got.envelope)
+        grant = verify_grant(signed, [StatementKey(public)])
+        assert (grant.sha256, grant.task) == (cited, made.name.rpartition("/")[2])
+    other = reader(place, replica, "project/other/bob")
+    assert not (await other.GetGrants(request)).grants
+    for bad, reason in (
+        (["0" * 63], Reason.INVALID_FIELD),
+        (["0" * 64] * 1_001, Reason.TOO_LARGE),
+    ):
+        refused = await refusal(billing.GetGrants(pb.GetGrantsRequest(sha256=bad)))
+        assert refused.reason is reason
 
 
 async def test_a_statement_bills_what_was_granted_and_counts_the_rest_apart(

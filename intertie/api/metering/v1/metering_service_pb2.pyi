@@ -1,8 +1,8 @@
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Iterable as _Iterable
-from typing import ClassVar as _ClassVar, Optional as _Optional
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -105,10 +105,36 @@ class GetTrustFileRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetTrustFileResponse(_message.Message):
-    __slots__ = ("trust",)
+    __slots__ = ("trust", "grant_keys")
     TRUST_FIELD_NUMBER: _ClassVar[int]
+    GRANT_KEYS_FIELD_NUMBER: _ClassVar[int]
     trust: bytes
-    def __init__(self, trust: _Optional[bytes] = ...) -> None: ...
+    grant_keys: bytes
+    def __init__(self, trust: _Optional[bytes] = ..., grant_keys: _Optional[bytes] = ...) -> None: ...
+
+class GetGrantsRequest(_message.Message):
+    __slots__ = ("sha256",)
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    sha256: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, sha256: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class GetGrantsResponse(_message.Message):
+    __slots__ = ("grants",)
+    GRANTS_FIELD_NUMBER: _ClassVar[int]
+    grants: _containers.RepeatedCompositeFieldContainer[SignedGrant]
+    def __init__(self, grants: _Optional[_Iterable[_Union[SignedGrant, _Mapping]]] = ...) -> None: ...
+
+class SignedGrant(_message.Message):
+    __slots__ = ("grant", "index", "proof", "envelope")
+    GRANT_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    PROOF_FIELD_NUMBER: _ClassVar[int]
+    ENVELOPE_FIELD_NUMBER: _ClassVar[int]
+    grant: bytes
+    index: int
+    proof: _containers.RepeatedScalarFieldContainer[bytes]
+    envelope: bytes
+    def __init__(self, grant: _Optional[bytes] = ..., index: _Optional[int] = ..., proof: _Optional[_Iterable[bytes]] = ..., envelope: _Optional[bytes] = ...) -> None: ...
 
 class GetStatementRequest(_message.Message):
     __slots__ = ("payer", "start_ms", "end_ms")

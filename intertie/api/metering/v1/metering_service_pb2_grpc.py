@@ -65,6 +65,11 @@ class MeteringServiceStub(object):
                 request_serializer=intertie_dot_api_dot_metering_dot_v1_dot_metering__service__pb2.PushEntriesRequest.SerializeToString,
                 response_deserializer=intertie_dot_api_dot_metering_dot_v1_dot_metering__service__pb2.PushEntriesResponse.FromString,
                 _registered_method=True)
+        self.GetGrants = channel.unary_unary(
+                '/intertie.api.metering.v1.MeteringService/GetGrants',
+                request_serializer=intertie_dot_api_dot_metering_dot_v1_dot_metering__service__pb2.GetGrantsRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_metering_dot_v1_dot_metering__service__pb2.GetGrantsResponse.FromString,
+                _registered_method=True)
         self.GetTrustFile = channel.unary_unary(
                 '/intertie.api.metering.v1.MeteringService/GetTrustFile',
                 request_serializer=intertie_dot_api_dot_metering_dot_v1_dot_metering__service__pb2.GetTrustFileRequest.SerializeToString,
@@ -123,6 +128,13 @@ class MeteringServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetGrants(self, request, context):
+        """Returns grants that records cite, signed by the federation, for verifying caps offline.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetTrustFile(self, request, context):
         """Returns the trust file (C2SP tlog-policy) for verifying all logs of the federation.
         """
@@ -169,6 +181,11 @@ def add_MeteringServiceServicer_to_server(servicer, server):
                     servicer.PushEntries,
                     request_deserializer=intertie_dot_api_dot_metering_dot_v1_dot_metering__service__pb2.PushEntriesRequest.FromString,
                     response_serializer=intertie_dot_api_dot_metering_dot_v1_dot_metering__service__pb2.PushEntriesResponse.SerializeToString,
+            ),
+            'GetGrants': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetGrants,
+                    request_deserializer=intertie_dot_api_dot_metering_dot_v1_dot_metering__service__pb2.GetGrantsRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_metering_dot_v1_dot_metering__service__pb2.GetGrantsResponse.SerializeToString,
             ),
             'GetTrustFile': grpc.unary_unary_rpc_method_handler(
                     servicer.GetTrustFile,
@@ -344,6 +361,33 @@ class MeteringService(object):
             '/intertie.api.metering.v1.MeteringService/PushEntries',
             intertie_dot_api_dot_metering_dot_v1_dot_metering__service__pb2.PushEntriesRequest.SerializeToString,
             intertie_dot_api_dot_metering_dot_v1_dot_metering__service__pb2.PushEntriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetGrants(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.metering.v1.MeteringService/GetGrants',
+            intertie_dot_api_dot_metering_dot_v1_dot_metering__service__pb2.GetGrantsRequest.SerializeToString,
+            intertie_dot_api_dot_metering_dot_v1_dot_metering__service__pb2.GetGrantsResponse.FromString,
             options,
             channel_credentials,
             insecure,
