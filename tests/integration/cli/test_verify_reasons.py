@@ -82,6 +82,7 @@ class Log:
         policy = folder / "trust.policy"
         trust = Trust((self.log.key,), {"w": self.witness.key}, {}, "w")
         policy.write_text(print_trust(trust))
+        (folder / "grant.keys").write_text(f"grant-key {GRANTS.key.public.hex()}\n")
         (folder / "grants").mkdir()
         (found,) = sign_grants([self.grant.encode()], GRANTS)
         state = {
@@ -108,15 +109,27 @@ def _elsewhere() -> dict[str, Any]:
     return {"seq": 0, "leaf_hash": "00" * 32}
 
 
+def _each(*bodies: Callable[[Log], records.Body]) -> Callable[[Log], None]:
+    def append(log: Log) -> None:
+        for body in bodies:
+            log.add(body(log))
+
+    return append
+
+
+def _usage(interval: int = 1, **changes: Any) -> Callable[[Log], records.Body]:
+    return lambda log: log.body(interval, **changes)
+
+
 FAULTS: dict[str, Callable[[Log], None]] = {
     "non_canonical": lambda log: log.leaves.append(b'{"b":1, "a":2}'),
     "seq_gap": lambda log: log.add(log.body(), seq=5),
-    "duplicate_rid": lambda log: [log.add(log.body()) for _ in range(2)] and None,
-    "no_grant": lambda log: log.add(log.body(grant_sha256="cd" * 32)),
-    "over_grant": lambda log: [log.add(log.body(n)) for n in range(1, 6)] and None,
-    "overlap": lambda log: (log.add(log.body(1)), log.add(log.body(2, start=NOON + 60_000)))[0],
+    "duplicate_rid": _each(_usage(), _usage()),
+    "no_grant": _each(_usage(grant_sha256="cd" * 32)),
+    "over_grant": _each(*(_usage(n) for n in range(1, 6))),
+    "overlap": _each(_usage(1), _usage(2, start=NOON + 60_000)),
     "bad_adjustment": _adjustment,
-    "clock_anomaly": lambda log: log.add(log.body(boot=1)),
+    "clock_anomaly": _each(_usage(boot=1)),
     "late": lambda log: log.add(log.body(), recorded_ms=NOON + 30 * 24 * HOUR_MS),
 }
 
@@ -129,13 +142,12 @@ def test_each_fault_of_records_has_its_own_word(reason: str, tmp_path: Path) -> 
         log.leaves.clear()
     FAULTS[reason](log)
     policy = log.write(tmp_path)
-    key = ("--grant-key", GRANTS.key.public.hex())
-    result = verify(tmp_path, policy, *key, "-o", "json")
+    result = verify(tmp_path, policy, "-o", "json")
     assert result.exit_code == 1, result.output
     found = {finding["reason"] for finding in json.loads(result.stdout)["logs"][0]["findings"]}
     assert reason in found
-    assert verify(tmp_path, policy, *key, "-o", "name").stdout.split() == sorted(found)
-    assert reason in verify(tmp_path, policy, *key).stdout
+    assert verify(tmp_path, policy, "-o", "name").stdout.split() == sorted(found)
+    assert reason in verify(tmp_path, policy).stdout
 
 
 def test_an_honest_log_with_its_grants_is_ok(tmp_path: Path) -> None:
@@ -143,17 +155,20 @@ def test_an_honest_log_with_its_grants_is_ok(tmp_path: Path) -> None:
     for interval in (1, 2, 3):
         log.add(log.body(interval))
     policy = log.write(tmp_path)
-    result = verify(tmp_path, policy, "--grant-key", GRANTS.key.public.hex())
+    result = verify(tmp_path, policy)
     assert result.exit_code == 0, result.output
-    assert "caps" not in result.stdout
-    assert "caps" in verify(tmp_path, policy).stdout
+    assert "checked: 1 grants" in result.stdout
+    (tmp_path / "grant.keys").unlink()
+    assert "not checked" in verify(tmp_path, policy).stdout
 
 
 def test_a_grant_that_the_key_did_not_sign_names_the_file(tmp_path: Path) -> None:
     log = Log()
     log.add(log.body())
     policy = log.write(tmp_path)
-    result = verify(tmp_path, policy, "--grant-key", "ab" * 32)
+    (tmp_path / "grant.keys").write_text(f"grant-key {'ab' * 32}\n")
+    result = verify(tmp_path, policy)
     assert result.exit_code == 4
     assert "1.json" in result.stderr
-    assert verify(tmp_path, policy, "--grant-key", "zz" * 32).exit_code == 2
+    (tmp_path / "grant.keys").write_text("grant-key zz\n")
+    assert verify(tmp_path, policy).exit_code == 2
