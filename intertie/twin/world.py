@@ -14,6 +14,7 @@ from federation.domain.events import Heard, LinkDown, LinkUp, Send, SendAssignme
 from federation.domain.fleet import Timing as FederationTiming
 from intertie.drive.drive import Drive, Loaded
 from intertie.drive.effects import Fail, Reply, Request, Tick
+from intertie.metering.grant import parse_grant
 from intertie.model.agentlink import (
     AckRun,
     AgentRunUpdate,
@@ -273,13 +274,14 @@ class World:
             payer=effect.task.project,
             checkpoint=effect.task.checkpoint,
         )
+        grant = parse_grant(effect.grant)
         self.region.push(
             Assigned(
                 link=self.region_link,
                 assignment=assignment,
                 spec=spec,
-                caps={},
-                grant_sha256="0" * 64,
+                caps=grant.maximum,
+                grant_sha256=grant.sha256,
             )
         )
 

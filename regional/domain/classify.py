@@ -40,7 +40,7 @@ def classify(update: AgentRunUpdate, stop: StopOrder | None) -> Cause:
             Outcome.FAILED, FailureClass.HARDWARE, "region", "its processes could not be killed"
         )
     if stop is not None and not _succeeded(update):
-        return Cause(stop.outcome, None, stop.cause, stop.reason)
+        return by_order(stop)
     for name, cause in _KERNEL.items():
         if seen.get(name):
             return cause
@@ -53,6 +53,12 @@ def classify(update: AgentRunUpdate, stop: StopOrder | None) -> Cause:
     if seen.get("output"):
         return Cause(Outcome.FAILED, FailureClass.USER, "task", seen["output"])
     return _by_status(update)
+
+
+def by_order(stop: StopOrder) -> Cause:
+    """The end that an order of ours asked for."""
+    failure = FailureClass.TIME_LIMIT if stop.outcome is Outcome.TIMED_OUT else None
+    return Cause(stop.outcome, failure, stop.cause, stop.reason)
 
 
 _KERNEL: Mapping[str, Cause] = {

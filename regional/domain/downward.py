@@ -27,7 +27,7 @@ from intertie.model.task import CheckpointRef
 from intertie.model.token import Token
 from regional.domain import run as lifecycle
 from regional.domain import usage
-from regional.domain.classify import Cause, classify
+from regional.domain.classify import Cause, by_order, classify
 from regional.domain.events import NodeDown, NodeSaid, NodeUp, ToNode
 from regional.domain.orders import start_order
 from regional.domain.pool import Node
@@ -318,15 +318,19 @@ class Downward:
         if sample.interval > run.intervals + 1:
             return
         if sample.interval == run.intervals + 1 and run.is_live:
+            metered = usage.metered(run, sample, core.site.region)
             after = replace(
                 run,
                 intervals=sample.interval,
                 placed_ms=run.placed_ms + sample.boot_ms,
+                billed=metered.billed,
                 usage_complete=sample.final,
                 revision=run.revision + 1,
             )
             assert after.run_ms >= run.run_ms, "run time grows"
-            core.change(run, after, usage.sample_bodies(run, sample, core.site.region))
+            core.change(run, after, metered.bodies)
+            if metered.used_up and after.stop is None and not sample.final:
+                self.stop(after, _used_up(after, metered.used_up))
         self._ack_usage(node.id, sample)
 
     def _ack_usage(self, node: str, sample: UsageSample) -> None:
@@ -400,8 +404,7 @@ class Downward:
         assert run.node, "a run that waits is not lost"
         cause = Cause(Outcome.LOST, failure, "region", message)
         if run.stop is not None:
-            stopped = Cause(run.stop.outcome, None, run.stop.cause, run.stop.reason)
-            self._finish(run, run, stopped)
+            self._finish(run, run, by_order(run.stop))
         elif self._goes_elsewhere(run, cause):
             self._requeue(run, run, cause)
         else:
@@ -438,6 +441,15 @@ class Downward:
 def life_of(hello: AgentHello) -> str:
     """Under which no process of an earlier one can live: the boot, and the life of the keeper."""
     return f"{hello.boot_id}/{hello.keeper_incarnation}"
+
+
+def _used_up(run: RegionRun, meter: str) -> StopOrder:
+    """The cap covers the time limit and more: a run that reaches it outlived what was granted."""
+    return StopOrder(
+        outcome=Outcome.TIMED_OUT,
+        reason=f"it has used up the {meter} that grant {run.grant_sha256} allows",
+        cause="federation",
+    )
 
 
 def may_run(before: RunState, after: RunState) -> bool:

@@ -33,7 +33,8 @@ class RegionRun:
     `life` is the boot and the life of the node's keeper under which it was placed: under another
     one no process of the placement can live. `placed_ms` of run time belong to the present
     placement and count from its start; `done_ms` to earlier placements. `kept_ms` is how far into
-    the present placement the last committed checkpoint reaches.
+    the present placement the last committed checkpoint reaches. `billed` counts each billable meter
+    over all placements: it never passes `caps`, what the grant allows.
     """
 
     task: str
@@ -48,6 +49,7 @@ class RegionRun:
     payer: str = ""
     grant_sha256: str = ""
     caps: Mapping[str, int] = field(default_factory=dict)
+    billed: Mapping[str, int] = field(default_factory=dict)
     shard: int = 0
     shard_epoch: int = 0
     request_id: str = ""

@@ -2,10 +2,12 @@
 
 Held meters count what the run kept others from using, by the boot clock: that is what is billed.
 Used meters inform. A sample is taken once: intervals are numbered, and a repeated one changes
-nothing.
+nothing. A guest is never billed more than its grant allows: quantities are cut at the cap, exactly.
 """
 
 import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from intertie.metering import records
 from intertie.metering.intervals import RunTime
@@ -39,25 +41,57 @@ def run_key(run: RegionRun, region: str) -> RunKey:
     )
 
 
-def sample_bodies(run: RegionRun, sample: UsageSample, region: str) -> list[Body]:
-    """The records of one interval, one per meter that applies."""
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """What one sample comes to: its records, the run's new sums, and the meter that is used up."""
+
+    bodies: list[Body]
+    billed: Mapping[str, int]
+    used_up: str
+
+
+def metered(run: RegionRun, sample: UsageSample, region: str) -> Metered:
+    """The records of one interval, one per meter that applies, within what the grant allows."""
     assert not sample_fault(sample), "the shell has checked the sample"
     assert sample.interval == run.intervals + 1, "intervals are metered once and in order"
     key = run_key(run, region)
     span = Span(sample.start_ms, sample.end_ms, sample.boot_ms)
-    held_mib = -(-run.shape.memory // MIB)
-    quantities = {
-        "cpu.held_core_ms": sample.boot_ms * run.shape.cpu // 1000,
-        "mem.held_mib_ms": sample.boot_ms * held_mib,
-        "accelerator.held_device_ms": sample.boot_ms * run.shape.devices,
+    held, billed, used_up = _within_caps(run, _held(run, sample))
+    used = {
         "cpu.used_core_ms": sample.cpu_used_ms,
         "mem.used_mib_ms": sample.boot_ms * (sample.memory_peak // MIB),
     }
-    return [
+    bodies = [
         records.usage(key, span, meter=meter, interval=sample.interval, quantity=quantity)
-        for meter, quantity in quantities.items()
+        for meter, quantity in (held | used).items()
         if quantity
     ]
+    return Metered(bodies, billed, used_up)
+
+
+def _held(run: RegionRun, sample: UsageSample) -> dict[str, int]:
+    return {
+        "cpu.held_core_ms": sample.boot_ms * run.shape.cpu // 1000,
+        "mem.held_mib_ms": sample.boot_ms * -(-run.shape.memory // MIB),
+        "accelerator.held_device_ms": sample.boot_ms * run.shape.devices,
+    }
+
+
+def _within_caps(
+    run: RegionRun, held: dict[str, int]
+) -> tuple[dict[str, int], Mapping[str, int], str]:
+    """What of the held quantities may be billed, the new sums, and a meter whose cap is reached."""
+    if run.native:  # the owner's own: no grant, never priced
+        return held, run.billed, ""
+    billed, allowed, used_up = dict(run.billed), dict[str, int](), ""
+    for meter, quantity in held.items():
+        before, cap = billed.get(meter, 0), run.caps.get(meter, 0)
+        if quantity and before + quantity >= cap:
+            used_up = used_up or meter
+        allowed[meter] = min(quantity, max(0, cap - before))
+        if allowed[meter]:
+            billed[meter] = before + allowed[meter]
+    return allowed, billed, used_up
 
 
 def sample_fault(sample: UsageSample) -> str:

@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -44,6 +44,9 @@ START_NS, START_MS = 10**12, 1_800_000_000_000
 SITE = Site(region="eu", jurisdiction="DE/DE-HE/fra1", incarnation="r1", max_queue=100)
 TIMING = Timing(agent_lease_ms=6_000, kill_ms=2_000, unknown_after_ms=3_000)
 CAPABILITY = NodeCapability(cpu=4_000, memory=8 << 30, disk=64 << 30, architecture="x86_64")
+GENEROUS = dict.fromkeys(
+    ("cpu.held_core_ms", "mem.held_mib_ms", "accelerator.held_device_ms"), 1 << 50
+)
 
 M = TypeVar("M")
 
@@ -112,6 +115,7 @@ class Region:
         *,
         epoch: Epoch = Epoch(1, 1),
         retries: int = 2,
+        caps: Mapping[str, int] = GENEROUS,
         **changes: Any,
     ) -> tuple[str, list[object]]:
         task = task or name(next(self._numbers))
@@ -134,7 +138,7 @@ class Region:
             link=self.link,
             assignment=Assignment(**fields),
             spec=spec,
-            caps={},
+            caps=caps,
             grant_sha256="a" * 64,
         )
         return task, self.do(event)

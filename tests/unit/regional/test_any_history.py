@@ -16,6 +16,7 @@ from intertie.model.token import Epoch, Token
 from regional.domain.events import Evict, FederationDown, ToNode
 
 GIB = 1 << 30
+BIG = 1 << 50
 NODES = ("n1", "n2")
 FIRST = Epoch(1, 0)
 
@@ -91,7 +92,9 @@ class History:
         epoch = Epoch(1, self.draw(st.integers(1, 3)))
         if task in self.closed and epoch <= self.closed[task]:
             return  # a federation that closed an epoch has its end on disk and never repeats it
-        task, out = self.region.assign(spec, task, epoch=epoch)
+        caps = {"mem.held_mib_ms": BIG, "accelerator.held_device_ms": BIG}
+        caps["cpu.held_core_ms"] = self.draw(st.sampled_from([700, 3_000, BIG]))
+        task, out = self.region.assign(spec, task, epoch=epoch, caps=caps)
         self.tasks.append(task)
         self.take(out)
 
@@ -246,13 +249,25 @@ class History:
         )
 
     def check_usage(self) -> None:
-        """Usage is complete whenever the last sample came before the end, and only then."""
+        """Usage is complete whenever the last sample came before the end, and only then.
+
+        Never is more billed than was granted, over all placements of an epoch.
+        """
+        for run in self.runs():
+            name = (run.task.rpartition("/")[2], str(run.token.epoch))
+            for meter, cap in run.caps.items():
+                billed = sum(
+                    r["quantity"]
+                    for r in self.region.records("usage")
+                    if (r["task"], r["run"].partition(".")[0]) == name and r["meter"] == meter
+                )
+                assert billed == run.billed.get(meter, 0) <= cap
         for end in self.region.records("run_end"):
             usage = [
                 r
                 for r in self.region.records("usage")
                 if (r["task"], r["run"]) == (end["task"], end["run"])
-                and r["meter"] == "cpu.held_core_ms"
+                and r["meter"] == "cpu.used_core_ms"
             ]
             intervals = sorted(int(r["rid"].split("/")[3]) for r in usage)
             assert intervals == list(range(1, len(intervals) + 1)), "intervals without gaps"

@@ -195,6 +195,74 @@ def test_a_report_of_an_earlier_state_changes_nothing(running: Any, ask: Any) ->
     assert region.run(task).state is RunState.RUNNING
 
 
+# --- caps -----------------------------------------------------------------------------------------
+
+
+def _billed(region: Any, meter: str) -> list[int]:
+    return [r["quantity"] for r in region.records("usage") if r["meter"] == meter]
+
+
+def test_a_run_that_uses_up_its_grant_is_stopped_and_billed_to_the_cap_exactly(
+    linked: Any, ask: Any, spec: Any
+) -> None:
+    caps = {"cpu.held_core_ms": 2_500, "mem.held_mib_ms": 1 << 40}
+    task, out = linked.assign(spec, caps=caps)
+    (order,) = ask.sent(out, StartRun)
+    linked.runs_on("n1", order)
+    assert ask.sent(linked.sample("n1", order, 1, ms=2_000), StopRun) == []
+    (stop,) = ask.sent(linked.sample("n1", order, 2, ms=2_000), StopRun)
+    assert stop.outcome is Outcome.TIMED_OUT
+    assert "a" * 64 in stop.reason
+    assert ask.sent(linked.sample("n1", order, 3, ms=2_000, final=True), StopRun) == []
+    assert _billed(linked, "cpu.held_core_ms") == [2_000, 500]
+    assert sum(_billed(linked, "mem.held_mib_ms")) == 6_000 * 512
+    assert sum(_billed(linked, "cpu.used_core_ms")) == 3_000
+    linked.ends("n1", order, exit_code=None, signal=15, boot_ms=6_000, evidence={"stopped": "x"})
+    run = linked.run(task)
+    assert (run.outcome, run.failure_class) == (Outcome.TIMED_OUT, FailureClass.TIME_LIMIT)
+    assert (run.cause, run.message) == ("federation", stop.reason)
+
+
+def test_what_earlier_placements_were_billed_counts_against_the_cap(linked: Any, ask: Any) -> None:
+    caps = {"cpu.held_core_ms": 3_000, "mem.held_mib_ms": 1 << 40}
+    task, out = linked.assign(ask.moving(), caps=caps)
+    (order,) = ask.sent(out, StartRun)
+    linked.runs_on("n1", order)
+    linked.sample("n1", order, 1, ms=2_000)
+    out = linked.ends("n1", order, exit_code=None, signal=9, evidence={"lost": "1"})
+    (again,) = ask.sent(out, StartRun)
+    linked.runs_on("n1", again)
+    assert ask.sent(linked.sample("n1", again, 1, ms=2_000), StopRun)
+    assert _billed(linked, "cpu.held_core_ms") == [2_000, 1_000]
+    assert linked.run(task).billed["cpu.held_core_ms"] == 3_000
+
+
+def test_a_meter_that_is_not_granted_is_not_billed(linked: Any, ask: Any, spec: Any) -> None:
+    _, out = linked.assign(spec, caps={"cpu.held_core_ms": 1 << 40})
+    (order,) = ask.sent(out, StartRun)
+    linked.runs_on("n1", order)
+    assert ask.sent(linked.sample("n1", order, 1), StopRun)
+    assert _billed(linked, "mem.held_mib_ms") == []
+
+
+def test_a_run_that_ends_with_its_last_sample_at_the_cap_is_what_its_end_says(
+    linked: Any, ask: Any, spec: Any
+) -> None:
+    task, out = linked.assign(spec, caps={"cpu.held_core_ms": 1_000, "mem.held_mib_ms": 1 << 40})
+    (order,) = ask.sent(out, StartRun)
+    linked.runs_on("n1", order)
+    assert ask.sent(linked.sample("n1", order, 1, final=True), StopRun) == []
+    linked.ends("n1", order, exit_code=3)
+    assert linked.run(task).outcome is Outcome.FAILED
+
+
+def test_the_owners_own_work_has_no_cap(linked: Any, ask: Any, spec: Any) -> None:
+    (order,) = ask.sent(_native(linked, spec), StartRun)
+    linked.runs_on("n1", order)
+    assert ask.sent(linked.sample("n1", order, 1, ms=3_000_000), StopRun) == []
+    assert _billed(linked, "cpu.held_core_ms") == [3_000_000]
+
+
 # --- the owner's own work and orders -------------------------------------------------------------
 
 
