@@ -6,10 +6,12 @@ removed: how a task began explains most failures. After it come tail segments (t
 of which the newest two stay. So at most the bound is on disk, a task that prints a gigabyte fills
 nothing, and a reader needs no index: names and sizes say it all.
 
-A write that fails (full disk) loses bytes, never blocks the task: the next segment starts at the
-true offset and the reader sees the gap. Imported by link for `LogReader`.
+A stream that stays silent has no file: most do, and making two files costs more than starting a
+process. A write that fails (full disk) loses bytes, never blocks the task: the next segment starts
+at the true offset and the reader sees the gap. Imported by link for `LogReader`.
 """
 
+import errno
 import os
 from typing import Final, NamedTuple
 
@@ -43,7 +45,9 @@ class Chunk(NamedTuple):
 
 
 class LogWriter:
-    """Appends a stream; written by the keeper only."""
+    """Appends a stream; written by the keeper only. Raises OSError where it could never write, or
+    where a stream of this name is there already.
+    """
 
     def __init__(self, base: str, cap_bytes: int) -> None:
         self._base = base
@@ -54,7 +58,9 @@ class LogWriter:
         self._room = 0
         self.offset = 0
         """Bytes that the task has written so far, kept or not."""
-        self._open()
+        os.stat(os.path.dirname(base))
+        if os.path.lexists(self._next_path()):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), base)
 
     def write(self, data: bytes) -> None:
         """Append, dropping what no longer fits and what the disk refuses."""
@@ -79,9 +85,12 @@ class LogWriter:
             os.close(self._fd)
             self._fd = None
 
+    def _next_path(self) -> str:
+        return f"{self._base}.{self.offset:0{_DIGITS}d}"
+
     def _open(self) -> None:
         self.close()
-        path = f"{self._base}.{self.offset:0{_DIGITS}d}"
+        path = self._next_path()
         while len(self._tails) >= 2:
             os.unlink(self._tails.pop(0))
         self._fd = os.open(path, _FLAGS, 0o600)

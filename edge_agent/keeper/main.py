@@ -7,6 +7,7 @@ directory was written by a newer version or is damaged.
 """
 
 import fcntl
+import gc
 import os
 import resource
 import sys
@@ -52,6 +53,7 @@ def main(arguments: list[str]) -> int:
     socket_path = os.path.join(directory, protocol.SOCKET_NAME)
     shell = Shell(table, journal, backend, socket_path, _raise_open_files())
     log("serving", backend=backend.name if backend else NO_GROUPS, runs=len(table.runs))
+    gc.freeze()  # what is here now stays; a collection would only make each fork copy its pages
     shell.run()
     if backend is not None:
         backend.close()
@@ -60,14 +62,10 @@ def main(arguments: list[str]) -> int:
 
 
 def _recovered_table(journal: Journal, backend: Backend | None, t_kill_ms: int) -> Table:
-    runs, lost = recover(journal.load_runs(), backend, clock=linux.boot_ns, t_kill_ms=t_kill_ms)
-    for run in lost:
-        journal.save(run)
-    journal.sync()
-    table = Table(
-        linux.boot_id(), t_kill_ms=t_kill_ms, runs=tuple(runs), fences=journal.load_fences()
-    )
-    journal.compact_fences(table.fences)
+    kept = journal.load()
+    runs, lost = recover(kept.runs, backend, clock=linux.boot_ns, t_kill_ms=t_kill_ms)
+    table = Table(linux.boot_id(), t_kill_ms=t_kill_ms, runs=tuple(runs), fences=kept.fences)
+    journal.rewrite(table.runs.values(), table.fences)
     if lost or journal.damaged:
         log("recovered", lost=[str(run.key.run) for run in lost], damaged=journal.damaged)
     return table

@@ -19,6 +19,8 @@ from edge_agent.keeper.protocol import Body, Framer, ProtocolFault
 MAX_CONNECTIONS: Final = 8
 MAX_UNSENT_BYTES: Final = 2 * protocol.MAX_MESSAGE_BYTES
 _READ_BYTES: Final = 1 << 16
+_SEND_AT_BYTES: Final = 1 << 18
+"""Above this a turn does not wait for its end."""
 
 
 class Connection:
@@ -46,6 +48,7 @@ class Server:
         self._connections: set[Connection] = set()
         self._waiting: dict[int, tuple[Connection, int]] = {}
         self._tags = 0
+        self._unflushed: set[Connection] = set()
         self.path = path
         self._listener = _listen(path)
         selector.register(self._listener, selectors.EVENT_READ, self._accept)
@@ -110,7 +113,6 @@ class Server:
         except ProtocolFault as fault:
             self._send(connection, protocol.refusal(0, fault))
             connection.closing = True
-            self._flush(connection)
 
     def _request(self, connection: Connection, line: bytes) -> None:
         body = protocol.decode(line)
@@ -135,7 +137,15 @@ class Server:
 
     def _send(self, connection: Connection, frame: bytes) -> None:
         connection.unsent += frame
-        self._flush(connection)
+        self._unflushed.add(connection)
+        if len(connection.unsent) > _SEND_AT_BYTES:
+            self._flush(connection)
+
+    def flush(self) -> None:
+        """Send what was answered and told: once a turn, many frames by one call."""
+        for connection in self._unflushed & self._connections:
+            self._flush(connection)
+        self._unflushed.clear()
 
     def _flush(self, connection: Connection) -> None:
         try:

@@ -107,6 +107,7 @@ class Shell:
         self._decide()
         while self._outbox.due:
             self._commit()
+        self._server.flush()
 
     def _next_due(self) -> int | None:
         instants = (self._table.next_due(), self._children.next_due(), self._outbox.next_due())
@@ -208,7 +209,7 @@ class Shell:
             self._outbox.put(effect)
 
     def _commit(self) -> None:
-        effects, error = self._outbox.commit(self._table.runs)
+        effects, error = self._outbox.commit(self._table.runs, self._table.fences)
         if error is not None:
             log("commit_failed", error=str(error))
         for effect in effects:

@@ -1,27 +1,42 @@
-"""The keeper's state on disk: one small file per run, and the fences of tasks that are gone.
+"""The keeper's state on disk: one append-only log of records, rewritten when it has grown.
 
-    DIR/schema.json          {"schema": 1, "keeper": "<random id>"}
-    DIR/runs/<mark>.json     one run, replaced whole: write temp, fsync, rename, fsync directory
-    DIR/fences.log           one line per forgotten run, appended; compacted at start
+    DIR/schema.json     {"schema": 2, "keeper": "<random id>"}
+    DIR/journal.log     one record a line: its CRC-32 in hex, a space, a JSON array
+                        ["run", {...}]  ["gone", mark, task, g, n, s]  ["fence", task, g, n, s]
 
-A crash at any point leaves the old or the new state of each run, never a mixture; a torn last line
-of the fence log is ignored because its run's file is removed only after the line is durable.
+A later record of a run replaces an earlier one. One write and one fdatasync serve all records of a
+commit, and no file is made, renamed or removed for a run: on ext4 each of these costs more than
+all else that the keeper does for it. A torn last line is what a crash leaves and costs nothing that
+was told; any other line that does not match its sum is damage, and the log is kept aside.
 Must not decide anything: what a record means is the table's business.
 """
 
 import json
 import os
-from collections.abc import Iterable
-from typing import Any, Final
+from binascii import crc32
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
 
 from edge_agent.keeper.domain.record import Run
 from edge_agent.keeper.spec import Token, task_of
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
+LOG_NAME: Final = "journal.log"
+GROWTH_BYTES: Final = 4 << 20
+"""How much may be appended before the log is rewritten: some 3,000 runs."""
+_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 
 
 class SchemaError(Exception):
     """The directory was written by a newer version: upgrade this one, or use another directory."""
+
+
+class Kept(NamedTuple):
+    """What the log says."""
+
+    runs: list[Run]
+    fences: dict[str, Token]
+    """The highest token per forgotten task, oldest first."""
 
 
 class Journal:
@@ -29,18 +44,20 @@ class Journal:
 
     def __init__(self, directory: str, fresh_id: str) -> None:
         self._directory = directory
-        self._runs = os.path.join(directory, "runs")
-        self._fences = os.path.join(directory, "fences.log")
-        os.makedirs(self._runs, mode=0o700, exist_ok=True)
+        self._path = os.path.join(directory, LOG_NAME)
         self.keeper_id = self._open_schema(fresh_id)
         """Names this directory's keeper for ever: its cgroups are found by it."""
-        self._runs_fd = os.open(self._runs, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._fd = os.open(self._path, _FLAGS, 0o600)
+        self._size = os.fstat(self._fd).st_size
+        self._rewrite_at = self._size + GROWTH_BYTES
+        self._torn = False
+        self._pending: list[bytes] = []
         self.damaged: list[str] = []
-        """Records that could not be read; set aside, never deleted."""
+        """Lines that could not be read; the log that they are in is set aside, never deleted."""
 
     def close(self) -> None:
-        """Close the directory."""
-        os.close(self._runs_fd)
+        """Close the log."""
+        os.close(self._fd)
 
     def _open_schema(self, fresh_id: str) -> str:
         path = os.path.join(self._directory, "schema.json")
@@ -48,8 +65,8 @@ class Journal:
             body = _read_json(path)
             found, keeper_id = body["schema"], body["keeper"]
         except FileNotFoundError:
-            _replace(path, {"schema": SCHEMA, "keeper": fresh_id})
-            _sync_directory(self._directory)
+            body = {"schema": SCHEMA, "keeper": fresh_id}
+            _replace(path, [json.dumps(body, separators=(",", ":")).encode("ascii")])
             return fresh_id
         except (ValueError, KeyError, TypeError) as error:
             raise SchemaError(f"{path} is damaged ({error}): restore it or start afresh") from None
@@ -60,71 +77,111 @@ class Journal:
             )
         return keeper_id
 
-    def load_runs(self) -> list[Run]:
-        """Every run on disk. Unfinished writes are removed, unreadable records set aside."""
-        runs = []
-        for name in sorted(os.listdir(self._runs)):
-            path = os.path.join(self._runs, name)
-            if name.endswith(".tmp"):
-                os.unlink(path)
-            elif name.endswith(".json"):
-                try:
-                    runs.append(Run.from_body(_read_json(path)))
-                except (ValueError, KeyError, TypeError):
-                    os.rename(path, f"{path}.damaged")
-                    self.damaged.append(name)
-        return runs
+    # -- reading ----------------------------------------------------------------------------------
 
-    def load_fences(self) -> dict[str, Token]:
-        """The highest token per forgotten task, oldest first."""
+    def load(self) -> Kept:
+        """Every run and fence. Call `rewrite` next: it ends a torn line."""
+        runs: dict[str, Run] = {}
         fences: dict[str, Token] = {}
-        try:
-            with open(self._fences, "rb") as file:
-                for line in file:
-                    try:
-                        task, *token = json.loads(line)
-                        seen = Token(*token)
-                    except (ValueError, TypeError):
-                        continue
-                    fences[task] = max(seen, fences.pop(task, seen))
-        except FileNotFoundError:
-            pass
-        return fences
+        with open(self._path, "rb") as file:
+            for number, line in enumerate(file, start=1):
+                try:
+                    _apply(_record(line), runs, fences)
+                except (ValueError, KeyError, TypeError):
+                    if line.endswith(b"\n") and line != b"\n":
+                        self.damaged.append(f"line {number}")
+        if self.damaged:
+            self._set_aside()
+        return Kept(list(runs.values()), fences)
 
-    def compact_fences(self, fences: dict[str, Token]) -> None:
-        """Replace the fence log by these."""
-        data = b"".join(_fence_line(task, token) for task, token in fences.items())
-        _replace_bytes(self._fences, data)
-        _sync_directory(self._directory)
+    def _set_aside(self) -> None:
+        number = 1
+        while os.path.exists(f"{self._path}.damaged.{number}"):
+            number += 1
+        os.link(self._path, f"{self._path}.damaged.{number}")
+
+    # -- writing ----------------------------------------------------------------------------------
 
     def save(self, run: Run) -> None:
-        """Put one run on disk; it survives a power cut once `sync` was called."""
-        _replace(os.path.join(self._runs, f"{run.mark}.json"), run.to_body())
+        """Have one run written with the next `write`."""
+        self._pending.append(_line("run", run.to_body()))
 
-    def sync(self) -> None:
-        """Make renames and removals durable, once for many."""
-        os.fsync(self._runs_fd)
+    def forget(self, run: str, token: Token, mark: str) -> None:
+        """Have the record of a run replaced by its fence with the next `write`."""
+        self._pending.append(_line("gone", mark, task_of(run), *token))
 
-    def forget(self, runs: Iterable[tuple[str, Token, str]]) -> None:
-        """Keep the fences of (run, token, mark), then remove their records."""
-        gone = list(runs)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        fd = os.open(self._fences, flags, 0o600)
+    def write(self, *, durable: bool) -> None:
+        """Append what was saved; it survives a power cut if `durable`. On a fault nothing of it
+        counts, and the caller saves again what is then true.
+        """
+        data = b"".join(self._pending)
+        self._pending.clear()
         try:
-            lines = [_fence_line(task_of(run), token) for run, token, _ in gone]
-            _write_all(fd, b"\n" + b"".join(lines))  # the newline ends a line that was torn before
-            os.fdatasync(fd)
-        finally:
-            os.close(fd)
-        for _, _, mark in gone:
-            try:
-                os.unlink(os.path.join(self._runs, f"{mark}.json"))
-            except FileNotFoundError:
-                continue
+            _write_all(self._fd, b"\n" + data if self._torn else data)
+            if durable:
+                os.fdatasync(self._fd)
+        except OSError:
+            self._undo()
+            raise
+        self._size += len(data) + self._torn
+        self._torn = False
+
+    def _undo(self) -> None:
+        """After a failed sync nobody knows what is on disk: write everything anew when possible."""
+        self._rewrite_at = 0
+        try:
+            os.ftruncate(self._fd, self._size)
+        except OSError:
+            self._torn = True
+
+    @property
+    def bulky(self) -> bool:
+        """Whether `rewrite` is due."""
+        return self._size >= self._rewrite_at
+
+    def rewrite(self, runs: Iterable[Run], fences: Mapping[str, Token]) -> None:
+        """Replace the log by these, durably. On a fault the old one stays in use."""
+        assert not self._pending
+        self._rewrite_at = self._size + GROWTH_BYTES
+        lines = [_line("fence", task, *token) for task, token in fences.items()]
+        lines += (_line("run", run.to_body()) for run in runs)
+        _replace(self._path, lines)
+        fd = os.open(self._path, _FLAGS, 0o600)
+        os.close(self._fd)
+        self._fd = fd
+        self._size = sum(map(len, lines))
+        self._rewrite_at = self._size + GROWTH_BYTES
+        self._torn = False
 
 
-def _fence_line(task: str, token: Token) -> bytes:
-    return json.dumps([task, *token]).encode("ascii") + b"\n"
+def _line(*record: Any) -> bytes:  # noqa: ANN401 - JSON
+    data = json.dumps(record, separators=(",", ":")).encode("ascii")
+    return b"%08x %b\n" % (crc32(data), data)
+
+
+def _record(line: bytes) -> list[Any]:
+    total, _, data = line.rstrip(b"\n").partition(b" ")
+    if not line.endswith(b"\n") or int(total, 16) != crc32(data):
+        raise ValueError("torn or damaged")
+    record = json.loads(data)
+    if not isinstance(record, list):
+        raise TypeError("not an array")
+    return record
+
+
+def _apply(record: list[Any], runs: dict[str, Run], fences: dict[str, Token]) -> None:
+    kind, *values = record
+    if kind == "run":
+        run = Run.from_body(values[0])
+        runs[run.mark] = run
+        return
+    if kind == "gone":
+        runs.pop(values.pop(0), None)
+    elif kind != "fence":
+        raise ValueError(f"unknown record {kind!r}")
+    task, *token = values
+    seen = Token(*token)
+    fences[task] = max(seen, fences.pop(task, seen))
 
 
 def _read_json(path: str) -> dict[str, Any]:
@@ -135,21 +192,17 @@ def _read_json(path: str) -> dict[str, Any]:
     return body
 
 
-def _replace(path: str, body: dict[str, Any]) -> None:
-    _replace_bytes(path, json.dumps(body, separators=(",", ":")).encode("ascii"))
-
-
-def _replace_bytes(path: str, data: bytes) -> None:
-    """Old or new content after a crash, never a mixture; durable once the directory is synced."""
+def _replace(path: str, lines: list[bytes]) -> None:
+    """Old or new content after a crash, never a mixture."""
     temporary = f"{path}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-    fd = os.open(temporary, flags, 0o600)
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        _write_all(fd, data)
+        _write_all(fd, b"".join(lines))
         os.fsync(fd)
     finally:
         os.close(fd)
     os.rename(temporary, path)
+    _sync_directory(os.path.dirname(path))
 
 
 def _sync_directory(path: str) -> None:

@@ -4,6 +4,7 @@ One commit takes all that a turn of the loop has changed. When it fails (full di
 refused, starts are called off, and notifications wait for a commit that succeeds.
 """
 
+import contextlib
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -11,6 +12,7 @@ from edge_agent.keeper.disk.journal import Journal
 from edge_agent.keeper.domain.events import Drop, Key, Refuse, Reply, Save, Spawn
 from edge_agent.keeper.domain.record import Run
 from edge_agent.keeper.protocol import STORE_UNAVAILABLE, Body, ProtocolFault
+from edge_agent.keeper.spec import Token
 
 RETRY_NS: Final = 1_000_000_000
 LAZY_NS: Final = 250_000_000
@@ -75,7 +77,9 @@ class Outbox:
         """Have an effect released after the next commit."""
         self._waiting.append(effect)
 
-    def commit(self, runs: dict[Key, Run]) -> tuple[list[Release], OSError | None]:
+    def commit(
+        self, runs: dict[Key, Run], fences: dict[str, Token]
+    ) -> tuple[list[Release], OSError | None]:
         """Write. Returns what may be released now; on a fault, what must be called off:
         refusals in place of replies, and the starts that must not happen.
         """
@@ -88,6 +92,7 @@ class Outbox:
             off = [_called_off(each, error) for each in waiting if not isinstance(each, Broadcast)]
             return off, error
         self._retry_at = None
+        self._rewrite(runs, fences)
         waiting, self._held = self._held + waiting, []
         return waiting, None
 
@@ -96,15 +101,21 @@ class Outbox:
         keys = self._dirty | self._lazy if lazy_due else set(self._dirty)
         for key in keys & runs.keys():
             self._journal.save(runs[key])
-        if self._dirty:
-            self._journal.sync()
+        for drop in self._drops:
+            self._journal.forget(*drop.key, drop.mark)
+        if keys or self._drops:
+            # A drop that a power cut undoes brings back an ended run: link drops it again.
+            self._journal.write(durable=bool(self._dirty))
         self._dirty.clear()
+        self._drops.clear()
         self._lazy -= keys
         if not self._lazy:
             self._lazy_at = None
-        if self._drops:
-            self._journal.forget((*drop.key, drop.mark) for drop in self._drops)
-            self._drops.clear()
+
+    def _rewrite(self, runs: dict[Key, Run], fences: dict[str, Token]) -> None:
+        if self._journal.bulky:
+            with contextlib.suppress(OSError):  # the log goes on; it is tried again later
+                self._journal.rewrite(runs.values(), fences)
 
 
 def _called_off(effect: Release, error: OSError) -> Release:

@@ -15,6 +15,10 @@ from edge_agent.keeper.spec import Limits
 
 MEMORY: Final = "memory"
 PIDS: Final = "pids"
+_READ_BYTES: Final = 1 << 16
+_LINKS_OF_A_LEAF: Final = 2
+"""Of a directory: its name and its dot; each child directory adds one (kernfs, ext4, tmpfs; where
+it is otherwise, another number comes out, and the directory is read)."""
 
 
 class CgroupFs:
@@ -37,10 +41,20 @@ class CgroupFs:
             return False
         return True
 
+    def rename(self, old: str, new: str) -> None:
+        """Give a group another name beside it. Raises OSError."""
+        os.rename(old, new)
+
     def read(self, path: str) -> str:
         """A control file's text. Raises OSError."""
-        with open(path, encoding="ascii", errors="replace") as file:
-            return file.read()
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            parts = [os.read(fd, _READ_BYTES)]
+            while len(parts[-1]) == _READ_BYTES:
+                parts.append(os.read(fd, _READ_BYTES))
+        finally:
+            os.close(fd)
+        return b"".join(parts).decode("ascii", "replace")
 
     def write(self, path: str, text: str) -> None:
         """Write a control file, which must exist. Raises OSError."""
@@ -57,6 +71,8 @@ class CgroupFs:
     def groups(self, path: str) -> list[str]:
         """Names of child groups."""
         try:
+            if os.stat(path).st_nlink == _LINKS_OF_A_LEAF:
+                return []
             with os.scandir(path) as entries:
                 return sorted(entry.name for entry in entries if entry.is_dir())
         except OSError:
@@ -122,6 +138,12 @@ class Backend(Protocol):
 
     def create(self, mark: str, limits: Limits) -> Group:
         """A group with limits. Raises OSError."""
+        ...
+
+    def release(self, group: Group) -> Group | None:
+        """Its run has ended and nothing is left: remove the group, or keep it for another run.
+        Returns the group that the kernel is not done with, if any, for another try.
+        """
         ...
 
     def existing(self) -> Mapping[str, Group]:

@@ -7,7 +7,7 @@ import os
 import signal
 from typing import Final
 
-from edge_agent.keeper.machine.cgroup import CgroupFs
+from edge_agent.keeper.machine.cgroup import CgroupFs, Group
 from edge_agent.keeper.report import Usage
 from edge_agent.keeper.spec import Limits
 
@@ -117,6 +117,10 @@ class BackendV2:
             self._fs.write(f"{path}/{file}", text)
         return GroupV2(self._fs, path)
 
+    def release(self, group: Group) -> Group | None:
+        """Remove the group."""
+        return None if group.remove() else group
+
     def _settings(self, limits: Limits) -> list[tuple[str, str]]:
         settings = []
         if limits.memory_bytes is not None and "memory" in self.controllers:
@@ -143,6 +147,8 @@ class BackendV2:
 
 def remove_tree(fs: CgroupFs, path: str) -> bool:
     """Remove a group and the groups below it, deepest first."""
+    if fs.rmdir(path):
+        return True
     for name in fs.groups(path):
         remove_tree(fs, f"{path}/{name}")
     return fs.rmdir(path)

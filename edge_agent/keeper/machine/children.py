@@ -99,8 +99,7 @@ class Children:
             self._discard(resident)
             return SpawnFailed(key, process.fault_of(stage, error))
         resident.pid, resident.fault_fd = child.pid, child.fault_fd
-        proc = procfs.read_proc(child.pid)
-        resident.ticks = proc.ticks if proc else 0
+        resident.ticks = procfs.start_ticks(child.pid)
         pipes = (child.stdout_fd, child.stderr_fd)
         resident.streams = dict(zip(pipes, resident.written, strict=True))
         if spec.limits.disk_bytes is not None:
@@ -278,7 +277,9 @@ class Children:
         resident = self._residents.pop(key, None)
         if resident is not None:
             self._discard(resident)
-        self._unremoved = [group for group in self._unremoved if not group.remove()]
+        if self._backend is not None:
+            left = [self._backend.release(group) for group in self._unremoved]
+            self._unremoved = [group for group in left if group is not None]
 
     def _discard(self, resident: Resident) -> None:
         for fd in list(resident.streams):

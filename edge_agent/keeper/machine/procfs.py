@@ -63,6 +63,12 @@ def read_proc(pid: int) -> Proc | None:
     )
 
 
+def start_ticks(pid: int) -> int:
+    """When a process started, 0 when it is gone: `read_proc` for that one field."""
+    fields = read(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 20)
+    return int(fields[19]) if len(fields) > 19 else 0
+
+
 def snapshot() -> dict[int, Proc]:
     """All processes of the machine."""
     found = (read_proc(int(name)) for name in os.listdir("/proc") if name.isdigit())

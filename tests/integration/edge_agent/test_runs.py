@@ -28,7 +28,8 @@ async def test_an_acknowledged_run_leaves_nothing_on_the_node(site: Any, agent: 
     await site.region.ended(order)
     folders = agent.live.folders
     await eventually(lambda: not list((folders.state / "runs").iterdir()), 10)
-    await eventually(lambda: not list((folders.keeper / "runs").iterdir()), 10)
+    journal = folders.keeper / "journal.log"
+    await eventually(lambda: b'["gone"' in journal.read_bytes().splitlines()[-1], 10)
 
 
 async def test_the_exit_code_of_a_task_is_told(site: Any, agent: Any) -> None:

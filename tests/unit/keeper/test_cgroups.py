@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from edge_agent.keeper.machine.cgroup import CgroupFs, Mount, read_mounts
-from edge_agent.keeper.machine.cgroup_v1 import BackendV1
+from edge_agent.keeper.machine.cgroup import CgroupFs, Group, Mount, read_mounts
+from edge_agent.keeper.machine.cgroup_v1 import PARKED, RESIDUE_BYTES, BackendV1
 from edge_agent.keeper.machine.cgroup_v2 import BackendV2
 from edge_agent.keeper.machine.containment import detect, machine_mounts
 from edge_agent.keeper.report import Usage
@@ -181,3 +181,89 @@ def test_the_real_kernel_kills_a_v2_group(sleeper: subprocess.Popen[bytes]) -> N
             left.remove()
         backend.close()
     assert not Path(root, f"intertie-test{os.getpid()}").exists()
+
+
+@pytest.fixture
+def real_v1() -> Iterator[BackendV1]:
+    parents: dict[str, list[str]] = {}
+    for mount in machine_mounts():
+        for controller in mount.controllers if mount.version == 1 else ():
+            parents.setdefault(controller, []).extend(mount.bases())
+    backend = BackendV1.probe(CgroupFs(), parents, f"test{os.getpid()}")
+    if backend is None or not {"memory", "pids", "cpuacct"} <= backend.controllers:
+        pytest.skip("no writable version 1 hierarchies here")
+    yield backend
+    backend.close()
+    for left in backend.existing().values():
+        left.remove()
+    backend.close()
+    assert backend.existing() == {}
+
+
+def _burn(group: Group) -> None:
+    """Run something in a group until it has used a visible amount of CPU."""
+    code = "import os; os.read(0, 1); x = b'x' * (1 << 24); sum(range(1 << 21))"
+    with subprocess.Popen(["python3", "-S", "-c", code], stdin=subprocess.PIPE) as process:
+        for path in group.join_paths():
+            CgroupFs().write(path, str(process.pid))
+        process.communicate(b"x")
+    assert (group.usage().cpu_ns or 0) > 10_000_000
+
+
+def test_a_parked_v1_group_serves_the_next_run_with_the_same_limits_from_zero(
+    real_v1: BackendV1,
+) -> None:
+    limits = Limits(memory_bytes=64 << 20, cpu_millis=1000, pids=9)
+    first = real_v1.create("a", limits)
+    _burn(first)
+    peak = first.usage().memory_peak_bytes
+    assert peak is not None
+    assert peak > 1 << 24
+    assert real_v1.release(first) is None
+    second = real_v1.create("b", limits._replace(disk_bytes=5))
+    assert set(real_v1.existing()) == {"b"}
+    usage = second.usage()
+    assert (usage.cpu_ns, usage.oom_kills) == (0, 0)
+    assert (usage.memory_peak_bytes or 0) <= RESIDUE_BYTES
+    other = real_v1.create("c", limits._replace(pids=10))
+    assert set(real_v1.existing()) == {"b", "c"}
+    assert real_v1.release(other) is None
+    assert real_v1.release(second) is None
+
+
+def test_a_v1_group_in_which_anything_is_left_is_not_parked(
+    real_v1: BackendV1, sleeper: subprocess.Popen[bytes]
+) -> None:
+    group = real_v1.create("a", LIMITS)
+    (memory,) = (path for path in group.join_paths() if "/memory/" in path)
+    CgroupFs().write(memory, str(sleeper.pid))
+    assert group.kill() == []
+    assert real_v1.release(group) is group
+    sleeper.kill()
+    sleeper.wait()
+    assert real_v1.release(group) is None
+    again = real_v1.create("b", LIMITS)
+    Path(again.join_paths()[0]).with_name("below").mkdir()
+    assert real_v1.release(again) is None
+    assert "b" not in real_v1.existing()
+
+
+def test_a_v1_group_that_was_killed_can_not_fork_and_is_not_parked(
+    real_v1: BackendV1, sleeper: subprocess.Popen[bytes]
+) -> None:
+    group = real_v1.create("a", LIMITS)
+    for path in group.join_paths():
+        CgroupFs().write(path, str(sleeper.pid))
+    assert group.kill() == [sleeper.pid]
+    (pids,) = (path for path in group.join_paths() if "/pids/" in path)
+    assert CgroupFs().count(str(Path(pids).with_name("pids.max"))) == 0
+    assert sleeper.wait(10) == -signal.SIGKILL
+    assert real_v1.release(group) is None
+    assert real_v1.existing() == {}
+
+
+def test_no_more_than_a_bound_of_v1_groups_is_parked(real_v1: BackendV1) -> None:
+    groups = [real_v1.create(f"g{n}", Limits(pids=n + 1)) for n in range(PARKED + 3)]
+    assert [real_v1.release(group) for group in groups] == [None] * (PARKED + 3)
+    assert len(real_v1.existing()) == PARKED
+    assert "g0" not in real_v1.existing()

@@ -90,6 +90,15 @@ def test_other_files_beside_the_segments_are_not_read(tmp_path: Path) -> None:
 
 
 def test_a_run_does_not_write_over_the_log_of_another(tmp_path: Path) -> None:
-    LogWriter(str(tmp_path / "out"), 100).close()
+    writer = LogWriter(str(tmp_path / "out"), 100)
+    writer.write(b"x")
+    writer.close()
     with pytest.raises(FileExistsError):
         LogWriter(str(tmp_path / "out"), 100)
+
+
+def test_a_silent_stream_makes_no_file_but_one_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    LogWriter(str(tmp_path / "out"), 100).close()
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(FileNotFoundError):
+        LogWriter(str(tmp_path / "missing" / "out"), 100)

@@ -22,7 +22,14 @@ class Box:
         self.now = 0
         self.journal = Journal(str(directory), "id")
         self.outbox = Outbox(self.journal, lambda: self.now)
-        self.record = directory / "runs" / "mark.json"
+        self.log = directory / "journal.log"
+
+    def commit(self, runs: dict[Key, Run]) -> tuple[list[Release], OSError | None]:
+        return self.outbox.commit(runs, {})
+
+    @property
+    def written(self) -> bool:
+        return b'"mark"' in self.log.read_bytes()
 
 
 @pytest.fixture
@@ -36,8 +43,8 @@ def test_effects_come_out_in_order_once_the_record_is_on_disk(box: Box) -> None:
     for effect in effects:
         box.outbox.put(effect)
     assert box.outbox.due
-    assert box.outbox.commit(RUNS) == (effects, None)
-    assert box.record.exists()
+    assert box.commit(RUNS) == (effects, None)
+    assert box.written
     assert not box.outbox.due
 
 
@@ -47,24 +54,25 @@ def test_a_lazy_change_waits_for_company_but_not_for_ever(box: Box) -> None:
     box.now = LAZY_NS
     assert box.outbox.next_due() == LAZY_NS
     assert box.outbox.due
-    box.outbox.commit(RUNS)
-    assert box.record.exists()
+    box.commit(RUNS)
+    assert box.written
     assert box.outbox.next_due() is None
 
 
 def test_a_durable_change_takes_the_lazy_one_with_it(box: Box) -> None:
     box.outbox.save(Save(KEY, durable=False))
     box.outbox.save(Save(KEY, durable=True))
-    box.outbox.commit(RUNS)
+    box.commit(RUNS)
     assert box.outbox.next_due() is None
 
 
 def test_a_run_that_is_gone_is_not_written_again(box: Box) -> None:
     box.outbox.save(Save(KEY, durable=True))
     box.outbox.drop(Drop(KEY, "mark"))
-    assert box.outbox.commit({}) == ([], None)
-    assert not box.record.exists()
-    assert box.journal.load_fences() == {"projects/p/tasks/t": KEY.token}
+    assert box.commit({}) == ([], None)
+    kept = box.journal.load()
+    assert kept.runs == []
+    assert kept.fences == {"projects/p/tasks/t": KEY.token}
 
 
 def test_a_failed_commit_refuses_replies_keeps_notes_back_and_tries_again(
@@ -77,7 +85,7 @@ def test_a_failed_commit_refuses_replies_keeps_notes_back_and_tries_again(
         box.outbox.put(effect)
     with monkeypatch.context() as patch:
         patch.setattr("os.write", lambda *_: (_ for _ in ()).throw(OSError(28, "No space")))
-        (refused, spawn), error = box.outbox.commit(RUNS)
+        (refused, spawn), error = box.commit(RUNS)
     assert isinstance(refused, Refuse)
     assert refused.fault.reason == protocol.STORE_UNAVAILABLE
     assert spawn == Spawn(KEY)
@@ -86,6 +94,38 @@ def test_a_failed_commit_refuses_replies_keeps_notes_back_and_tries_again(
     assert not box.outbox.due
     box.now = RETRY_NS
     assert box.outbox.due
-    assert box.outbox.commit(RUNS) == ([note], None)
-    assert box.record.exists()
+    assert box.commit(RUNS) == ([note], None)
+    assert box.written
     assert not box.outbox.behind
+
+
+def test_a_log_that_has_grown_is_rewritten_and_a_disk_without_room_puts_it_off(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edge_agent.keeper.disk.journal.GROWTH_BYTES", 2_000)
+    box.journal.rewrite((), {})
+    with monkeypatch.context() as patch:
+        patch.setattr("os.rename", lambda *_: (_ for _ in ()).throw(OSError(28, "No space")))
+        while not box.journal.bulky:
+            box.outbox.save(Save(KEY, durable=True))
+            assert box.commit(RUNS) == ([], None)
+            if box.log.stat().st_size > 2_000:
+                break
+    assert box.log.stat().st_size > 2_000
+    while box.log.stat().st_size > 1_000:
+        box.outbox.save(Save(KEY, durable=True))
+        assert box.commit(RUNS) == ([], None)
+    assert [run.key for run in box.journal.load().runs] == [KEY]
+    assert not box.journal.damaged
+
+
+def test_after_a_failed_sync_all_is_written_anew(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    box.outbox.save(Save(KEY, durable=True))
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fdatasync", lambda _: (_ for _ in ()).throw(OSError(5, "I/O error")))
+        assert box.commit(RUNS)[1] is not None
+    before = box.log.stat().st_ino
+    box.now = RETRY_NS
+    assert box.commit(RUNS) == ([], None)
+    assert box.log.stat().st_ino != before
+    assert [run.key for run in box.journal.load().runs] == [KEY]
