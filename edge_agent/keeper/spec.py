@@ -56,7 +56,8 @@ class StartSpec(NamedTuple):
     limits: Limits = Limits()
     timeout_ms: int | None = None
     deadline_boot_ns: int | None = None
-    """Only `move` tasks have one: at this boot-clock reading the run is killed."""
+    """Only `move` tasks have one: at this boot-clock reading the run is told to stop, and it is
+    killed after its grace, within half of T_kill."""
     grace_ms: int = 10_000
     """Between SIGTERM and SIGKILL when the run is stopped."""
     control_dir: str | None = None

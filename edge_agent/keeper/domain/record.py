@@ -25,6 +25,8 @@ from edge_agent.keeper.report import (
 )
 from edge_agent.keeper.spec import Limits, Token
 
+MS: Final = 1_000_000
+
 NEXT: Final[dict[str, tuple[str, ...]]] = {
     STARTING: (RUNNING, STOPPING, ENDED),
     RUNNING: (STOPPING,),
@@ -51,6 +53,8 @@ class Run(NamedTuple):
     waiting: bool = False
     """An older run of the task must be dead first."""
     deadline_at: int | None = None
+    lease_over: bool = False
+    """Whether its deadline has come and the stop for it is under way."""
     timeout_at: int | None = None
     pid: int | None = None
     pid_ticks: int = 0
@@ -93,21 +97,40 @@ class Run(NamedTuple):
         assert state in NEXT[self.state], f"{self.key}: {self.state} -> {state}"
         return self._replace(state=state, **changes)
 
+    @property
+    def next_deadline(self) -> int | None:
+        """Its deadline, unless that has done its work or the run is being killed anyway."""
+        return None if self.lease_over or self.killing_since is not None else self.deadline_at
+
     def overdue(self, now: int) -> bool:
         """Whether its deadline has passed and nothing was done about it yet."""
-        return (
-            self.killing_since is None and self.deadline_at is not None and self.deadline_at <= now
-        )
+        return self.next_deadline is not None and self.next_deadline <= now
+
+    def lease_kill_at(self, t_kill_ns: int) -> int:
+        """When a run whose lease ends is killed: T_kill has to do for its grace and for the proof
+        of its death, so the grace has half of it at most, whatever the task asked for.
+        """
+        assert self.deadline_at is not None
+        return self.deadline_at + min(self.admission.grace_ms * MS, t_kill_ns // 2)
+
+    def proof_due_at(self, t_kill_ns: int) -> int | None:
+        """When its death must have been verified; None while nobody kills it."""
+        if self.killing_since is None:
+            return None
+        bound = self.killing_since + t_kill_ns
+        if self.lease_over and self.deadline_at is not None:
+            return min(bound, max(self.deadline_at + t_kill_ns, self.killing_since))
+        return bound
 
     def due_at(self, t_kill_ns: int) -> int | None:
         """When the clock next matters to this run."""
         if self.state == ENDED:
             return None
-        instants = [self.deadline_at if self.killing_since is None else None]
+        instants = [self.next_deadline]
         if self.state == STOPPING:
             instants += [self.term_at, self.kill_at, self.sweep_at]
-            if self.killing_since is not None and not self.unkillable:
-                instants.append(self.killing_since + t_kill_ns)
+            if not self.unkillable:
+                instants.append(self.proof_due_at(t_kill_ns))
         else:
             instants.append(self.timeout_at)
         return min((instant for instant in instants if instant is not None), default=None)

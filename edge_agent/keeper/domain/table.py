@@ -7,7 +7,8 @@ Rules it keeps (safety.md):
 - a token at or below the highest seen for its task starts nothing; the same start again is answered
   with what became of it;
 - a higher token kills the older run first and starts nothing until that death is verified;
-- past its deadline a run is killed, whatever else was agreed with it;
+- at its deadline a run is told to stop, and killed early enough for its death to be verified within
+  T_kill of it, whatever else was agreed with it;
 - an end is reported only when nothing of the run is left.
 """
 
@@ -44,7 +45,7 @@ from edge_agent.keeper.domain.events import (
     Terminate,
     Tick,
 )
-from edge_agent.keeper.domain.record import Exit, Run
+from edge_agent.keeper.domain.record import MS, Exit, Run
 from edge_agent.keeper.report import (
     BY_DEADLINE,
     BY_DISK,
@@ -67,7 +68,6 @@ MAX_RUNS: Final = 1024
 FENCES_KEPT: Final = 4096
 """Fences of tasks that have no run here any more; the oldest go first. The region and the link
 fence as well: this is the last of three."""
-MS: Final = 1_000_000
 SWEEP_FIRST_NS: Final = 2 * MS
 SWEEP_LONGEST_NS: Final = 200 * MS
 
@@ -191,9 +191,9 @@ class Table:
         for key in sorted(self._live):
             run = self.runs[key]
             named = event.runs is None or key.run in event.runs
-            if not named or run.deadline_at is None or run.killing_since is not None:
+            if not named or run.next_deadline is None:
                 continue
-            if event.deadline_boot_ns > run.deadline_at:
+            if event.deadline_boot_ns > run.next_deadline:
                 self._put(run._replace(deadline_at=event.deadline_boot_ns))
                 self._emit(Save(key, durable=False))
             extended += 1
@@ -309,7 +309,7 @@ class Table:
             if not run.live:
                 continue
             if run.overdue(now):
-                self._stop_run(run, BY_DEADLINE, "the lease is over", now)
+                self._end_lease(run, now)
             elif run.state == STOPPING:
                 self._tick_stopping(run, now)
             elif run.timeout_at is not None and run.timeout_at <= now:
@@ -326,7 +326,8 @@ class Table:
             self._emit(Terminate(run.key))
         if run.killing_since is None:
             return
-        if not run.unkillable and run.killing_since + self.t_kill_ns <= now:
+        proof_due_at = run.proof_due_at(self.t_kill_ns)
+        if not run.unkillable and proof_due_at is not None and proof_due_at <= now:
             run = run._replace(unkillable=True)
             self._put(run)
             self._emit(Note("unkillable", run.key))
@@ -359,6 +360,13 @@ class Table:
         assert run.kill_at is not None
         self._emit(Notice(run.key, by, reason, run.term_at or now, run.kill_at))
         self._tick_stopping(run, now)
+
+    def _end_lease(self, run: Run, now: int) -> None:
+        """The grace counts from the deadline, not from now: who looks late, kills at once."""
+        run = run._replace(lease_over=True)
+        self._put(run)
+        left_ms = max(run.lease_kill_at(self.t_kill_ns) - now, 0) // MS
+        self._stop_run(run, BY_DEADLINE, "deadline", now, 0, left_ms)
 
     def _kill(self, run: Run, now: int) -> None:
         since = now if run.killing_since is None else run.killing_since

@@ -40,12 +40,13 @@ def test_a_run_past_its_deadline_is_killed_while_link_is_away(box: Any, wait_for
         "-c",
         "trap '' TERM; while :; do sleep 1; done",
         deadline_boot_ns=linux.boot_ns() + 1_000 * MS,
+        grace_ms=300,
     )
     link.start(spec)
     pid = link.running(spec.run).pid
     link.close()
     wait_for(lambda: not Path(f"/proc/{pid}").exists(), "the task is dead")
-    assert linux.boot_ns() >= spec.deadline_boot_ns
+    assert linux.boot_ns() >= spec.deadline_boot_ns + 299 * MS
     again = box.link()
     wait_for(lambda: again.run(spec.run).state == ENDED, "the end is listed")
     ended = again.run(spec.run).ended
@@ -76,15 +77,63 @@ def test_a_deadline_moves_only_later_and_only_by_its_own_boot_clock(box: Any) ->
     assert link.run(stays.run).state == RUNNING
 
 
+SAVES = (
+    "import json, os, signal, time\n"
+    "def save(*_):\n"
+    "    open('saved', 'w').write(open(os.environ['INTERTIE_NOTICE_FILE']).read())\n"
+    "    os._exit(5)\n"
+    "signal.signal(signal.SIGTERM, save)\n"
+    "os.write(1, b'ready\\n')\n"
+    "while True: time.sleep(600)\n"
+)
+
+
+def test_a_task_that_saves_when_its_lease_ends_gets_its_time(box: Any) -> None:
+    link = box.up()
+    slow = SAVES.replace("os._exit(5)", "time.sleep(0.3); os._exit(5)")
+    spec = box.python(slow, deadline_boot_ns=linux.boot_ns() + 1_500 * MS, grace_ms=60_000)
+    link.start(spec)
+    box.wait_output(spec, b"ready")
+    ended = link.ended(spec.run)
+    assert (ended.by, ended.reason, ended.code) == ("DEADLINE", "deadline", 5)
+    notice = json.loads(Path(spec.cwd, "saved").read_text())
+    assert (notice["by"], notice["reason"]) == ("DEADLINE", "deadline")
+    assert 4_000 * MS < notice["kill_boot_ns"] - notice["term_boot_ns"] <= 5_000 * MS
+
+
+def test_a_task_that_does_not_stop_is_dead_within_t_kill_of_its_deadline(
+    box: Any, alive: Any
+) -> None:
+    box.t_kill_ms = 2_000
+    link = box.up()
+    spec = box.spec(
+        "sh",
+        "-c",
+        "trap 'echo term' TERM; echo ready; while :; do sleep 0.05; done",
+        deadline_boot_ns=linux.boot_ns() + 1_000 * MS,
+        grace_ms=60_000,
+    )
+    link.start(spec)
+    box.wait_output(spec, b"ready")
+    pid = link.running(spec.run).pid
+    ended = link.ended(spec.run)
+    assert (ended.by, ended.signal) == ("DEADLINE", signal.SIGKILL)
+    assert not alive(pid)
+    assert b"term" in box.output(spec)
+    assert 999 * MS <= ended.boot_ns - spec.deadline_boot_ns < 2_000 * MS
+
+
 def test_after_a_freeze_the_overdue_run_is_killed_before_anything_is_reported(
     box: Any, alive: Any, wait_for: Any
 ) -> None:
     link = box.up()
-    spec = box.spec("sleep", "600", deadline_boot_ns=linux.boot_ns() + 1_000 * MS)
+    spec = box.python(SAVES, grace_ms=100, deadline_boot_ns=linux.boot_ns() + 1_000 * MS)
     link.start(spec)
     pid = link.running(spec.run).pid
+    box.wait_output(spec, b"ready")
     os.kill(box.pid, signal.SIGSTOP)
-    wait_for(lambda: linux.boot_ns() > spec.deadline_boot_ns, "the deadline passes")
+    over = spec.deadline_boot_ns + spec.grace_ms * MS
+    wait_for(lambda: linux.boot_ns() > over, "deadline and grace pass")
     assert alive(pid)
     number = link.send("list")
     os.kill(box.pid, signal.SIGCONT)
@@ -92,6 +141,8 @@ def test_after_a_freeze_the_overdue_run_is_killed_before_anything_is_reported(
     assert body["state"] != RUNNING
     assert body["stopping"] == "DEADLINE" or body["ended"]["by"] == "DEADLINE"
     wait_for(lambda: not alive(pid), "the task is dead")
+    assert link.ended(spec.run).signal == signal.SIGKILL
+    assert not Path(spec.cwd, "saved").exists()
 
 
 def test_tasks_die_with_the_keeper_and_the_next_one_reports_them_lost(

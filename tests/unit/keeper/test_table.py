@@ -187,11 +187,47 @@ def test_a_second_stop_can_only_hasten_the_first_and_does_not_change_its_cause()
 def test_a_deadline_outruns_the_grace_of_a_stop() -> None:
     table = fresh()
     running(table, key_of(), deadline_boot_ns=100 * MS)
-    order = StopOrder(key_of().run, Token(1, 1, 1), "slow", 0, 60_000)
+    order = StopOrder(key_of().run, Token(1, 1, 1), "slow", 50_000, 10_000)
     table.handle(Stop(order, 3), 0)
     assert table.next_due() == 100 * MS
-    assert Sweep(key_of()) in table.handle(Tick(), 100 * MS)
+    assert Terminate(key_of()) in table.handle(Tick(), 100 * MS)
+    assert table.next_due() == 1_100 * MS
+    assert Sweep(key_of()) in table.handle(Tick(), 1_100 * MS)
     assert table.runs[key_of()].by == "STOP"
+
+
+def test_at_its_deadline_a_run_is_told_then_killed_with_half_of_t_kill_left() -> None:
+    table = fresh()
+    running(table, key_of(), deadline_boot_ns=100 * MS, grace_ms=60_000)
+    effects = table.handle(Tick(), 100 * MS)
+    assert effects[1:] == [
+        Notice(key_of(), "DEADLINE", "deadline", 100 * MS, 5_100 * MS),
+        Terminate(key_of()),
+    ]
+    assert table.handle(Tick(), 5_099 * MS) == []
+    assert table.next_due() == 5_100 * MS
+    assert table.handle(Tick(), 5_100 * MS) == [Sweep(key_of())]
+    table.handle(Swept(key_of(), 1, 0, None), 5_100 * MS)
+    assert not table.runs[key_of()].unkillable
+    assert Note("unkillable", key_of()) in table.handle(Tick(), 10_100 * MS)
+
+
+def test_a_grace_shorter_than_half_of_t_kill_is_kept_at_the_deadline() -> None:
+    table = fresh()
+    running(table, key_of(), deadline_boot_ns=100 * MS, grace_ms=7)
+    table.handle(Tick(), 100 * MS)
+    assert table.next_due() == 107 * MS
+
+
+@pytest.mark.parametrize(("late_ms", "kill_ms"), [(0, 1_100), (999, 1_100), (1_000, None)])
+def test_who_looks_late_gives_only_what_is_left_of_the_grace(
+    late_ms: int, kill_ms: int | None
+) -> None:
+    table = fresh()
+    running(table, key_of(), deadline_boot_ns=100 * MS)
+    effects = table.handle(Tick(), (100 + late_ms) * MS)
+    assert bool(of(effects, Sweep)) == (kill_ms is None)
+    assert table.runs[key_of()].kill_at == (None if kill_ms is None else kill_ms * MS)
 
 
 def test_a_stop_of_a_newer_token_stops_and_of_an_older_one_is_refused() -> None:

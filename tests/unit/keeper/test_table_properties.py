@@ -30,10 +30,11 @@ from edge_agent.keeper.domain.events import (
     Tick,
 )
 from edge_agent.keeper.domain.table import Table
-from edge_agent.keeper.report import ENDED, RUNNING, STARTING, StartFault, Usage
+from edge_agent.keeper.report import ENDED, RUNNING, STARTING, STOPPING, StartFault, Usage
 from edge_agent.keeper.spec import Limits, StopOrder, Token, task_of
 
 MS = 1_000_000
+GRACE_MS = 20
 tokens = st.builds(Token, st.just(1), st.integers(0, 2), st.integers(0, 1))
 runs = st.sampled_from([f"projects/p/tasks/{task}/runs/{n}" for task in "ab" for n in (1, 2)])
 
@@ -131,7 +132,7 @@ class Node(RuleBasedStateMachine):
         known = key in self.table.runs
         deadline = None if lease is None else self.now + lease * MS
         self.fail_next_spawn = fails
-        admission = Admission(key, str(key), 20, Limits(disk_bytes=10), 500, deadline)
+        admission = Admission(key, str(key), GRACE_MS, Limits(disk_bytes=10), 500, deadline)
         effects = self.feed(Start(admission, 1))
         self.fail_next_spawn = False
         highest = self.highest.get(task)
@@ -217,8 +218,15 @@ class Node(RuleBasedStateMachine):
         self.feed(Tick())
         for key, deadline in self.deadlines.items():
             run = self.table.runs.get(key)
-            if run is not None and run.live and deadline <= self.now:
-                assert run.killing_since is not None
+            if run is None or not run.live or deadline > self.now:
+                continue
+            if deadline + GRACE_MS * MS <= self.now:
+                assert run.killing_since is not None, "the grace counts from the deadline"
+            elif run.killing_since is None:
+                assert run.state == STOPPING
+                assert run.term_at is None, "it was told"
+                assert run.kill_at is not None
+                assert run.kill_at <= deadline + GRACE_MS * MS
         due = self.table.next_due()
         assert due is None or due > self.now, "the loop would spin"
 
