@@ -18,7 +18,7 @@ from edge_agent.keeper.disk.journal import Journal, SchemaError
 from edge_agent.keeper.domain.table import Table
 from edge_agent.keeper.machine import linux
 from edge_agent.keeper.machine.cgroup import Backend, CgroupFs
-from edge_agent.keeper.machine.containment import NO_GROUPS, detect, machine_mounts
+from edge_agent.keeper.machine.containment import NO_GROUPS, contain, machine_mounts
 from edge_agent.keeper.machine.recovery import recover
 from edge_agent.keeper.shell import Shell
 
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
         return EXIT_SCHEMA
     _let_go_of_streams()
     linux.become_subreaper()
-    backend = None if cgroup == "none" else detect(CgroupFs(), machine_mounts(), journal.keeper_id)
+    backend = None if cgroup == "none" else contain(CgroupFs(), machine_mounts(), journal.keeper_id)
     table = _recovered_table(journal, backend, t_kill_ms)
     socket_path = os.path.join(directory, protocol.SOCKET_NAME)
     shell = Shell(table, journal, backend, socket_path, _raise_open_files())

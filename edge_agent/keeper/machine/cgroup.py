@@ -15,6 +15,8 @@ from edge_agent.keeper.spec import Limits
 
 MEMORY: Final = "memory"
 PIDS: Final = "pids"
+PREFIX: Final = "intertie-"
+"""Of the directory of any keeper; its id follows."""
 _READ_BYTES: Final = 1 << 16
 _LINKS_OF_A_LEAF: Final = 2
 """Of a directory: its name and its dot; each child directory adds one (kernfs, ext4, tmpfs; where
@@ -134,6 +136,11 @@ class Backend(Protocol):
     @property
     def controllers(self) -> frozenset[str]:
         """What it can limit."""
+        ...
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """Our directory in each hierarchy."""
         ...
 
     def create(self, mark: str, limits: Limits) -> Group:

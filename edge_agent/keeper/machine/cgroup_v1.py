@@ -13,7 +13,7 @@ import os
 import signal
 from typing import Final
 
-from edge_agent.keeper.machine.cgroup import CgroupFs, Group
+from edge_agent.keeper.machine.cgroup import PREFIX, CgroupFs, Group
 from edge_agent.keeper.machine.cgroup_v2 import remove_tree
 from edge_agent.keeper.report import Usage
 from edge_agent.keeper.spec import Limits
@@ -178,7 +178,7 @@ class BackendV1:
             if controller == "freezer" and "pids" in bases:
                 continue
             for parent in parents.get(controller, []):
-                base = f"{parent}/intertie-{keeper_id}"
+                base = f"{parent}/{PREFIX}{keeper_id}"
                 if _usable(fs, base):
                     bases[controller] = base
                     break
@@ -187,6 +187,11 @@ class BackendV1:
         for base in bases.values():
             fs.rmdir(base)
         return None
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """Our directory in each hierarchy."""
+        return tuple(dict.fromkeys(self._bases.values()))
 
     def create(self, mark: str, limits: Limits) -> GroupV1:
         """Groups with limits: parked ones, or new."""

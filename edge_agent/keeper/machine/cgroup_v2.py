@@ -7,7 +7,7 @@ import os
 import signal
 from typing import Final
 
-from edge_agent.keeper.machine.cgroup import CgroupFs, Group
+from edge_agent.keeper.machine.cgroup import PREFIX, CgroupFs, Group
 from edge_agent.keeper.report import Usage
 from edge_agent.keeper.spec import Limits
 
@@ -88,7 +88,7 @@ class BackendV2:
     @classmethod
     def probe(cls, fs: CgroupFs, parent: str, keeper_id: str) -> "BackendV2 | None":
         """Make our directory below `parent` with every wanted controller that it will give."""
-        base = f"{parent}/intertie-{keeper_id}"
+        base = f"{parent}/{PREFIX}{keeper_id}"
         try:
             _enable(fs, parent, keeper_id)
             fs.mkdir(base)
@@ -108,6 +108,11 @@ class BackendV2:
             return cls(fs, base, given)
         fs.rmdir(base)
         return None
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """Our only directory."""
+        return (self._base,)
 
     def create(self, mark: str, limits: Limits) -> GroupV2:
         """A group with limits; an OOM kill takes the whole of it (memory.oom.group)."""

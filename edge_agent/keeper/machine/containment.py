@@ -4,6 +4,9 @@ Order: version 2 with memory and pids, version 1, version 2 without them (it sti
 group), nothing. `--cgroup none` skips all.
 """
 
+import select
+
+from edge_agent.keeper.machine.abandoned import hold, remove_abandoned
 from edge_agent.keeper.machine.cgroup import MEMORY, PIDS, Backend, CgroupFs, Mount, read_mounts
 from edge_agent.keeper.machine.cgroup_v1 import BackendV1
 from edge_agent.keeper.machine.cgroup_v2 import BackendV2
@@ -19,6 +22,21 @@ def machine_mounts() -> list[Mount]:
 
 
 _FILES = ("mountinfo", "cgroup")
+_TRIES = 20
+_PAUSE_S = 0.01
+
+
+def contain(fs: CgroupFs, mounts: list[Mount], keeper_id: str) -> Backend | None:
+    """The best backend, held against other keepers; what dead ones left is cleared away."""
+    for _ in range(_TRIES):
+        backend = detect(fs, mounts, keeper_id)
+        if backend is None:
+            return None
+        if hold(backend.bases):
+            remove_abandoned(fs, backend.bases)
+            return backend
+        select.select((), (), (), _PAUSE_S)
+    return backend  # unheld: it can only be cleared away while it is empty and old
 
 
 def detect(fs: CgroupFs, mounts: list[Mount], keeper_id: str) -> Backend | None:

@@ -161,6 +161,12 @@ class KeeperBox:
         path = self.root / "keeper.log"
         return path.read_text() if path.exists() else ""
 
+    def groups(self) -> list[Path]:
+        """The directories of this keeper's control groups."""
+        keeper = json.loads((self.state / "schema.json").read_text())["keeper"]
+        root = Path("/sys/fs/cgroup")
+        return [*root.glob(f"*/**/intertie-{keeper}"), *root.glob(f"intertie-{keeper}")]
+
     @property
     def pid(self) -> int:
         assert self.process is not None
@@ -251,5 +257,15 @@ def box(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KeeperBox]:
 def auto_box(tmp_path: Path) -> Iterator[KeeperBox]:
     """With whatever containment this machine offers."""
     box = KeeperBox(tmp_path, "auto")
+    yield box
+    box.down()
+
+
+@pytest.fixture
+def other_box(tmp_path: Path) -> Iterator[KeeperBox]:
+    """Another node's keeper on the same host."""
+    root = tmp_path / "other"
+    root.mkdir()
+    box = KeeperBox(root, "auto")
     yield box
     box.down()

@@ -333,3 +333,32 @@ def test_a_keeper_does_not_hold_the_streams_of_who_started_it(auto_box: Any) -> 
         auto_box.link()
         keeper.terminate()
         assert keeper.wait(20) == 0
+
+
+def test_groups_that_a_dead_keeper_left_are_removed_by_another_when_old_and_empty(
+    auto_box: Any, other_box: Any
+) -> None:
+    link = auto_box.up()
+    if not link.hello().backend.startswith("cgroup"):
+        pytest.skip("no control groups here")
+    spec = auto_box.spec("true")
+    link.start(spec)
+    link.ended(spec.run)
+    bases = auto_box.groups()
+    assert bases
+    for base in bases:
+        os.utime(base, (0, 0))
+    other_box.up()
+    assert auto_box.groups() == bases, "its keeper lives"
+    other_box.down()
+    auto_box.kill()
+    other_box.up()
+    assert auto_box.groups() == []
+    again = auto_box.up()
+    fresh = auto_box.spec("true")
+    again.start(fresh)
+    assert again.ended(fresh.run).code == 0
+    auto_box.kill()
+    other_box.down()
+    other_box.up()
+    assert auto_box.groups(), "young: its keeper may come back"
