@@ -85,8 +85,12 @@ class Shell:
         self._selector.register(wake, selectors.EVENT_READ, lambda: self._woken(wake))
         try:
             while not self._finished():
-                self._timer.arm(self._next_due())
-                self._turn([key.data for key, _ in self._selector.select()])
+                due = self._next_due()
+                self._timer.arm(due)
+                ready = [key.data for key, _ in self._selector.select()]
+                if due is not None and due <= linux.boot_ns():
+                    self._events.append(Tick())
+                self._turn(ready)
         finally:
             self._server.close()
             self._timer.close()
@@ -95,7 +99,6 @@ class Shell:
         return self._table.draining and not self._table.live and not self._outbox.behind
 
     def _turn(self, ready: list[Callable[[], None]]) -> None:
-        self._events.append(Tick())
         self._decide()
         self._events.extend(self._children.reap())
         self._decide()
