@@ -48,6 +48,7 @@ from regional.adapters.stubs import FederationStubs
 from regional.config import Config
 from regional.domain.core import DONE, PENDING, RUN, SHARD, RegionCore, Site
 from regional.domain.events import ToFederation, ToNode, UsagePending
+from regional.domain.fencing import UNFENCED
 from regional.domain.run import RegionRun
 from regional.server.agent_link import AgentLinkServicer
 from regional.server.node_links import NodeLinks
@@ -197,7 +198,7 @@ class Application:
             store,
             self._clock,
             shards=(SHARD, LOG_SHARD),
-            decoders={RUN: decoder(RegionRun)},
+            decoders={RUN: decoder(RegionRun), UNFENCED: decoder(RegionRun)},
             release=self._release,
         )
 

@@ -48,6 +48,7 @@ class Node:
     free_disk: int = 0
     free_devices: int = 0
     runs: int = 0
+    unfenced_runs: int = 0
     incarnation: str = ""
 
     @property

@@ -33,6 +33,7 @@ from regional.domain.events import (
     RenewalSent,
     UsagePending,
 )
+from regional.domain.fencing import UNFENCED, Fencing
 from regional.domain.pool import Held, Node
 from regional.domain.run import RegionRun, StopOrder
 from regional.domain.scheduling import Scheduling
@@ -100,7 +101,11 @@ class RegionCore:
         self.scheduling = Scheduling(self)
         self.upward = Upward(self)
         self.downward = Downward(self)
+        self.fencing = Fencing(self)
         for row in loaded:
+            if row.kind == UNFENCED:
+                assert isinstance(row.value, RegionRun), "a row of a placement holds its run"
+                self.fencing.load(row.value)
             if row.kind == RUN:
                 assert isinstance(row.value, RegionRun), "a row of a run holds one"
                 assert row.key == row.value.key, "a row has the key of its run"

@@ -29,6 +29,7 @@ from regional.domain import run as lifecycle
 from regional.domain import usage
 from regional.domain.classify import Cause, by_order, classify
 from regional.domain.events import NodeDown, NodeSaid, NodeUp, ToNode
+from regional.domain.fencing import gave_up
 from regional.domain.orders import start_order
 from regional.domain.pool import Node
 from regional.domain.rooms import Room
@@ -136,6 +137,7 @@ class Downward:
             heard_ms=core.now.utc_ms,
         )
         core.nodes[hello.node] = node
+        unfenced = core.fencing.attached(hello)
         self._silent.discard(hello.node)
         self._send(
             hello.node,
@@ -149,6 +151,8 @@ class Downward:
             ),
         )
         self._adopt(node)
+        for run in unfenced:
+            self._ask_after(run)
         core.scheduling.freed()
 
     def _adopt(self, node: Node) -> None:
@@ -217,6 +221,7 @@ class Downward:
         return run if ours else None
 
     def _updated(self, node: Node, update: AgentRunUpdate) -> None:
+        self._core.fencing.heard(node.id, update)
         run = self._run_of(node, update.task, update.token)
         if run is None or not run.is_live:
             self._not_ours(node.id, update.task, update.token, update.state)
@@ -226,13 +231,16 @@ class Downward:
             return
         state = RunState.STOPPING if run.stop is not None else update.state
         has_started = bool(update.started_ms) and not run.started_ms
-        if (state is run.state or not may_run(run.state, state)) and not has_started:
+        unkillable = run.unkillable or bool(update.evidence.get("unkillable"))
+        is_news = has_started or unkillable != run.unkillable
+        if (state is run.state or not may_run(run.state, state)) and not is_news:
             return
         after = lifecycle.moved(
             run,
             state if may_run(run.state, state) else run.state,
             started_ms=run.started_ms or update.started_ms,
             resumed_step=update.resumed_step or run.resumed_step,
+            unkillable=unkillable,
         )
         self._core.change(run, after)
         self._core.upward.tell(after)
@@ -268,6 +276,8 @@ class Downward:
             self._requeue(run, seen, cause)
         else:
             self._finish(run, seen, cause)
+        if gave_up(update):
+            core.fencing.keep(replace(run, unkillable=True))
         self._send(run.node, AckRun(task=run.task, token=run.token))
 
     def _goes_elsewhere(self, run: RegionRun, cause: Cause) -> bool:
@@ -390,6 +400,7 @@ class Downward:
                 held = core.held_by(node_id)
                 for run in [r for r in held.runs.values() if r.is_move]:
                     self._lost(run, "its node was silent until the lease was over", silent=True)
+                    core.fencing.keep(run)
             node = core.nodes.get(node_id)
             if node is not None and core.now.boot_ns >= self._unknown_ns(node_id):
                 node.unknown = True

@@ -15,9 +15,13 @@ from regional.domain.run import RegionRun
 
 @dataclass(slots=True)
 class Held:
-    """The live runs placed on one node, attached or not, and the sums of what they take."""
+    """The live runs placed on one node, attached or not, and the sums of what they take.
+
+    `unfenced` are placements that were given up and may still live there: they take as well.
+    """
 
     runs: dict[str, RegionRun] = field(default_factory=dict)
+    unfenced: dict[str, RegionRun] = field(default_factory=dict)
     cpu: int = 0
     memory: int = 0
     disk: int = 0
@@ -32,8 +36,6 @@ class Held:
         assert before is None or before.devices == run.devices, "a placement keeps its devices"
         if before is None:
             self._count(run, 1)
-            assert self.devices.isdisjoint(run.devices), f"a device of {run.node} is taken twice"
-            self.devices.update(run.devices)
         self.runs[run.key] = run
 
     def drop(self, key: str) -> None:
@@ -41,9 +43,24 @@ class Held:
         run = self.runs.pop(key, None)
         if run is not None:
             self._count(run, -1)
-            self.devices.difference_update(run.devices)
+
+    def keep(self, run: RegionRun) -> None:
+        """Go on holding what a placement took that was given up."""
+        assert run.node, "a run that waits holds nothing"
+        if run.placement not in self.unfenced:
+            self._count(run, 1)
+        self.unfenced[run.placement] = run
+
+    def let_go(self, placement: str) -> None:
+        """It is known to be dead."""
+        self._count(self.unfenced.pop(placement), -1)
 
     def _count(self, run: RegionRun, sign: int) -> None:
+        if sign > 0:
+            assert self.devices.isdisjoint(run.devices), f"a device of {run.node} is taken twice"
+            self.devices.update(run.devices)
+        else:
+            self.devices.difference_update(run.devices)
         self.cpu += sign * run.shape.cpu
         self.memory += sign * run.shape.memory
         self.disk += sign * run.shape.disk

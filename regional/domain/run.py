@@ -34,7 +34,8 @@ class RegionRun:
     one no process of the placement can live. `placed_ms` of run time belong to the present
     placement and count from its start; `done_ms` to earlier placements. `kept_ms` is how far into
     the present placement the last committed checkpoint reaches. `billed` counts each billable meter
-    over all placements: it never passes `caps`, what the grant allows.
+    over all placements: it never passes `caps`, what the grant allows. `unkillable`: its node has
+    said that it could not kill the present placement in time.
     """
 
     task: str
@@ -83,7 +84,13 @@ class RegionRun:
     usage_complete: bool = False
     outputs: tuple[StoredFile, ...] = ()
     logs: tuple[StoredFile, ...] = ()
+    unkillable: bool = False
     revision: int = 0
+
+    @property
+    def placement(self) -> str:
+        """Names the present placement."""
+        return f"{self.task}@{self.token}"
 
     @property
     def key(self) -> str:
@@ -149,6 +156,7 @@ def placed(
         kept_ms=0,
         intervals=0,
         usage_complete=False,
+        unkillable=False,
         cause="",
         message="",
     )
@@ -173,6 +181,7 @@ def requeued(run: RegionRun, message: str, *, cause: str, exclude: bool) -> Regi
         done_ms=run.run_ms,
         placed_ms=0,
         kept_ms=0,
+        unkillable=False,
         lost_ms=run.lost_ms + max(0, run.placed_ms - run.kept_ms),
         exit_code=None,
         signal=0,

@@ -22,6 +22,7 @@ def node_to_pb(node: Node) -> pb.Node:
         free_devices=len(node.free_devices()),
         runs=len(node.held.runs),
         incarnation=node.hello.incarnation,
+        unfenced_runs=len(node.held.unfenced),
     )
 
 

@@ -99,6 +99,10 @@ def _architecture(node: Node) -> str:
     return node.capability.architecture if node.capability is not None else ""
 
 
+def _runs(node: Node) -> str:
+    return f"{node.runs}, {node.unfenced_runs} unfenced" if node.unfenced_runs else str(node.runs)
+
+
 NODES: View[Node] = View(
     "nodes",
     (
@@ -108,7 +112,7 @@ NODES: View[Node] = View(
         Column("FREE MEMORY", _memory),
         Column("FREE DISK", _disk),
         Column("FREE DEVICES", _devices),
-        Column("RUNS", lambda node: str(node.runs)),
+        Column("RUNS", _runs),
         Column("SEEN", lambda node: age(node.seen_ms)),
         Column("ARCHITECTURE", _architecture, wide=True),
         Column("SOFTWARE", _software, wide=True),

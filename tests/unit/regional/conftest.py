@@ -21,7 +21,7 @@ from intertie.model.agentlink import (
 )
 from intertie.model.link import Assignment, FromFederation, LeaseGrant
 from intertie.model.pool import Device, NodeCapability
-from intertie.model.spec import RunSpec, TaskSpec, Tolerance
+from intertie.model.spec import Accelerators, Resources, RunSpec, TaskSpec, Tolerance
 from intertie.model.states import OnDisconnect, RunState
 from intertie.model.token import Epoch
 from intertie.ports import Now
@@ -37,6 +37,7 @@ from regional.domain.events import (
     ToFederation,
     ToNode,
 )
+from regional.domain.fencing import UNFENCED
 from regional.domain.run import RegionRun
 
 MS = 1_000_000
@@ -238,8 +239,8 @@ class Region:
         """The committed run of a task: live or closed."""
         found = [
             value
-            for value in self.rows.values()
-            if isinstance(value, RegionRun) and value.task == task
+            for (kind, _), value in self.rows.items()
+            if kind != UNFENCED and isinstance(value, RegionRun) and value.task == task
         ]
         return max(found, key=lambda run: run.token)
 
@@ -291,6 +292,11 @@ class Ask:
     def moving(**changes: Any) -> TaskSpec:
         tolerance = Tolerance(on_disconnect=OnDisconnect.MOVE)
         return TaskSpec(run=RunSpec(command=("train",)), tolerance=tolerance, **changes)
+
+    @staticmethod
+    def on_devices(count: int) -> TaskSpec:
+        resources = Resources(accelerators=Accelerators(count=count))
+        return TaskSpec(run=RunSpec(command=("train",)), resources=resources)
 
 
 @pytest.fixture

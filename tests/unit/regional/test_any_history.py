@@ -163,7 +163,7 @@ class History:
         picked = self.pick()
         if picked is not None:
             node, key = picked
-            self.finish(node, key, self.draw(st.sampled_from([0, 1, 9])))
+            self.finish(node, key, self.draw(st.sampled_from([0, 1, 9, 10])))
 
     def finish(self, node: str, key: tuple[str, Token], status: int) -> None:
         """The last sample, then the end; told by the present link only."""
@@ -175,7 +175,12 @@ class History:
         interval = agent.intervals.get(key, 0) + 1
         agent.intervals[key] = interval
         self.take(self.region.sample(node, order, interval, final=True))
-        evidence = {9: {"unkillable": "1"}, 15: {"stopped": "1"}}.get(status, {})
+        known = {
+            9: {"unkillable": "1"},
+            10: {"unkillable": "1", "lost": "1"},
+            15: {"stopped": "1"},
+        }
+        evidence = known.get(status, {})
         exit_code = status if status < 9 else None
         self.take(
             self.region.ends(
@@ -239,6 +244,13 @@ class History:
         for node in self.region.core.nodes.values():
             live = [r for r in self.region.live() if r.node == node.id and r.is_live]
             assert {r.key for r in live} == set(node.held.runs)
+            unfenced = [
+                v
+                for (kind, _), v in self.region.rows.items()
+                if kind == "unfenced" and v.node == node.id
+            ]
+            assert {r.placement for r in unfenced} == set(node.held.unfenced)
+            live += unfenced
             capability = node.hello.capability
             assert sum(r.shape.cpu for r in live) == node.held.cpu <= capability.cpu
             assert sum(r.shape.memory for r in live) == node.held.memory <= capability.memory

@@ -15,7 +15,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Node(_message.Message):
-    __slots__ = ("name", "reachability", "seen_time", "capability", "free_cpu_millis", "free_memory_bytes", "free_disk_bytes", "free_devices", "runs", "incarnation")
+    __slots__ = ("name", "reachability", "seen_time", "capability", "free_cpu_millis", "free_memory_bytes", "free_disk_bytes", "free_devices", "runs", "incarnation", "unfenced_runs")
     NAME_FIELD_NUMBER: _ClassVar[int]
     REACHABILITY_FIELD_NUMBER: _ClassVar[int]
     SEEN_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -26,6 +26,7 @@ class Node(_message.Message):
     FREE_DEVICES_FIELD_NUMBER: _ClassVar[int]
     RUNS_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    UNFENCED_RUNS_FIELD_NUMBER: _ClassVar[int]
     name: str
     reachability: _states_pb2.Reachability
     seen_time: _timestamp_pb2.Timestamp
@@ -36,7 +37,8 @@ class Node(_message.Message):
     free_devices: int
     runs: int
     incarnation: str
-    def __init__(self, name: _Optional[str] = ..., reachability: _Optional[_Union[_states_pb2.Reachability, str]] = ..., seen_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., capability: _Optional[_Union[_pool_pb2.NodeCapability, _Mapping]] = ..., free_cpu_millis: _Optional[int] = ..., free_memory_bytes: _Optional[int] = ..., free_disk_bytes: _Optional[int] = ..., free_devices: _Optional[int] = ..., runs: _Optional[int] = ..., incarnation: _Optional[str] = ...) -> None: ...
+    unfenced_runs: int
+    def __init__(self, name: _Optional[str] = ..., reachability: _Optional[_Union[_states_pb2.Reachability, str]] = ..., seen_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., capability: _Optional[_Union[_pool_pb2.NodeCapability, _Mapping]] = ..., free_cpu_millis: _Optional[int] = ..., free_memory_bytes: _Optional[int] = ..., free_disk_bytes: _Optional[int] = ..., free_devices: _Optional[int] = ..., runs: _Optional[int] = ..., incarnation: _Optional[str] = ..., unfenced_runs: _Optional[int] = ...) -> None: ...
 
 class PoolRun(_message.Message):
     __slots__ = ("task", "token", "state", "outcome", "native", "node", "queue_time", "start_time", "end_time", "exit_code", "message", "checkpoint", "outputs")
