@@ -3,10 +3,9 @@
 import os
 import subprocess
 from pathlib import Path
+from subprocess import PIPE
 
 from intertie.testing.lives import WITNESS, Life, overlaps, read_lives
-
-PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
 
 
 def argv(lives: Path, task: str, then: str) -> list[str]:
@@ -17,7 +16,9 @@ def argv(lives: Path, task: str, then: str) -> list[str]:
 
 def test_a_process_that_begins_beside_another_of_its_task_says_so(tmp_path: Path) -> None:
     lives = tmp_path / "lives"
-    with subprocess.Popen(argv(lives, "t1", "echo ready; read -r end"), **PIPES) as first:
+    with subprocess.Popen(
+        argv(lives, "t1", "echo ready; read -r end"), stdin=PIPE, stdout=PIPE
+    ) as first:
         assert first.stdout is not None
         first.stdout.readline()
         subprocess.run(argv(lives, "t1", ""), check=True)
