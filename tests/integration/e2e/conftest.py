@@ -5,7 +5,6 @@ everything running, and what it broke is mended after it. Processes are known by
 stopped at the end, also when a test failed.
 """
 
-import asyncio
 import contextlib
 import os
 import shutil
@@ -90,13 +89,14 @@ class RealCluster(Cluster):
         if self.layout.description_file.exists():
             for process in self.processes.alive().values():
                 os.kill(process.pid, signal.SIGCONT)
+                os.kill(process.pid, signal.SIGTERM)  # all at once: each takes its time to end
             for name in self.description.agents:
                 self.processes.stop(name)
                 for pid in self.keepers(name):
                     os.kill(pid, signal.SIGTERM)
             self.down()
-            for name in self.description.agents:
-                eventually_sync(lambda name=name: not self.keepers(name), 10, what="no keeper")
+            names = self.description.agents
+            eventually_sync(lambda: not any(map(self.keepers, names)), 10, what="no keeper")
         shutil.rmtree(self.layout.root, ignore_errors=True)
 
     def _config(self, name: str) -> dict[str, configs.Table]:
@@ -224,7 +224,7 @@ class Person:
             task = await self.client.get_task(name)
             if not task.is_final and task.state is not TaskState.CANCELLING:
                 await self.client.cancel_task(name, "the test is over")
-        await asyncio.gather(*(self.client.wait(name, timeout_s=30) for name in self.names))
+        await self.client.wait_all(self.names, timeout_s=30)
 
 
 def is_running(task: Task) -> bool:
@@ -264,6 +264,12 @@ def cluster(shared_cluster: RealCluster) -> Iterator[RealCluster]:
 
 @pytest.fixture
 async def person(cluster: RealCluster) -> AsyncIterator[Person]:
+    async with _person(cluster) as person:
+        yield person
+
+
+@contextlib.asynccontextmanager
+async def _person(cluster: RealCluster) -> AsyncIterator[Person]:
     async with Client.from_context("dev", config=cluster.layout.context_file) as client:
         await _until_attached(cluster)
         person = Person(client)
@@ -282,6 +288,26 @@ async def _until_attached(cluster: RealCluster) -> None:
             return True
 
         await eventually(ask, WITHIN_S, 0.1, what="all nodes attached")
+
+
+@pytest.fixture(scope="session")
+def new_cluster() -> Iterator[Callable[[], RealCluster]]:
+    """Makes federations of a test's own, not started yet."""
+    made: list[RealCluster] = []
+
+    def make() -> RealCluster:
+        made.append(make_cluster(agents=1))
+        return made[-1]
+
+    yield make
+    for cluster in made:
+        cluster.end()
+
+
+@pytest.fixture
+def person_of() -> Callable[[RealCluster], Any]:
+    """The user of another federation than the shared one."""
+    return _person
 
 
 @pytest.fixture(scope="session")

@@ -102,6 +102,7 @@ async def nodes(cluster: Any) -> dict[str, Any]:
 def short() -> Iterator[Path]:
     """A short path: a Unix socket lies below an agent's state."""
     with tempfile.TemporaryDirectory(prefix="it-", ignore_cleanup_errors=True) as path:
+        Path(path).chmod(0o711)  # users of tasks must pass
         yield Path(path)
 
 

@@ -66,8 +66,9 @@ async def finish(person: Any, cluster: Any, tasks: list[Any], lives: Path) -> li
         await person.client.cancel_task(str(task.name), "seen enough")
     ended = [await person.ended(task) for task in tasks]
     assert [task.state for task in ended] == [TaskState.CANCELLED] * len(tasks)
-    for task in tasks:
-        await eventually(lambda task=task: not person.processes(task), 5, what="no process")
+    await eventually(
+        lambda: not any(person.processes(task) for task in tasks), 5, what="no process"
+    )
     found, twice = read_lives(lives)
     assert twice == []
     assert overlaps(found) == []
