@@ -52,7 +52,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a payer owes for [start_ms, end_ms)."""
+    """What a payer owes for [start_ms, end_ms), in amounts of `minor_digits` decimal places."""
 
     payer: str
     start_ms: int
@@ -61,6 +61,7 @@ class Statement:
     total: Money
     exact_total: Decimal
     times: tuple[Times, ...]
+    minor_digits: int
 
 
 @dataclass(slots=True)
@@ -113,7 +114,8 @@ def make_statement(
     lists = _lists({key[3] for key in sums}, prices)
     lines, total, exact = _rate(sums, lists)
     told = tuple(times[project] for project in sorted(times))
-    return Statement(payer, start_ms, end_ms, lines, total, exact, told)
+    digits = next(iter(lists.values())).minor_digits
+    return Statement(payer, start_ms, end_ms, lines, total, exact, told, digits)
 
 
 def _meter(

@@ -8,6 +8,7 @@ from typing import Self
 from intertie.errors import invalid
 
 NANOS = 1_000_000_000
+MAX_PLACES = 9
 MAX_UNITS = 2**63 - 1
 
 _CURRENCY = re.compile(r"[A-Z]{3}")
@@ -66,6 +67,12 @@ class Money:
     def __neg__(self) -> Self:
         return self.of_nanos(self.currency, -self.total_nanos)
 
+    def text(self, digits: int) -> str:
+        """As people write it, with at least so many places: amounts of one bill stand aligned."""
+        assert 0 <= digits <= MAX_PLACES, f"{digits} places"
+        whole, _, places = format(self.to_decimal(), f".{MAX_PLACES}f").partition(".")
+        places = places.rstrip("0").ljust(digits, "0")
+        return f"{whole}.{places} {self.currency}" if places else f"{whole} {self.currency}"
+
     def __str__(self) -> str:
-        whole, _, places = format(self.to_decimal(), ".9f").partition(".")
-        return f"{whole}.{places.rstrip('0').ljust(2, '0')} {self.currency}"
+        return self.text(2)

@@ -115,6 +115,7 @@ def _encode(statement: Statement, sizes: Mapping[str, int], unpriced: int) -> by
         "end_ms": statement.end_ms,
         "lines": [_line(line) for line in statement.lines],
         "total": _money(statement.total),
+        "minor_digits": statement.minor_digits,
         "exact_total": format(statement.exact_total, "f"),
         "times": times,
         "logs": dict(sizes),

@@ -5,7 +5,6 @@ The sum is done again here: lines that do not add up to the total are refused.
 
 import json
 from base64 import b64encode
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any
@@ -17,7 +16,7 @@ from intertie.cli.options import Format, Output
 from intertie.cli.printing import facts, lines, structured, table
 from intertie.cli.shown import instant
 from intertie.errors import IntertieError, Reason, error, invalid
-from intertie.model.money import Money
+from intertie.model.money import MAX_PLACES, Money
 from intertie.model.units import format_millis
 from intertie.sdk.metering.client import SignedStatement
 
@@ -73,6 +72,8 @@ def _checked(signed: SignedStatement) -> dict[str, Any]:
         amounts = [_money(line["amount"]) for line in body["lines"]]
         exact = sum((Decimal(line["cost"]) for line in body["lines"]), Decimal(0))
         exact_total = Decimal(body["exact_total"])
+        if not 0 <= _digits(body) <= MAX_PLACES:
+            raise ValueError(f"{_digits(body)} decimal places")
     except (ValueError, KeyError, TypeError, ArithmeticError, IntertieError) as problem:
         raise _bad(f"cannot be read: {problem}") from None
     summed = sum(amount.total_nanos for amount in amounts)
@@ -101,13 +102,13 @@ def _print(body: dict[str, Any], output: Format) -> None:
             ("payer", body["payer"]),
             ("from", instant(body["start_ms"]) or "the beginning"),
             ("to", instant(end_ms) if end_ms < _FOREVER_MS else "now"),
-            ("total", str(_money(body["total"]))),
+            ("total", _money(body["total"]).text(_digits(body))),
         ]
     )
     lines([""])
     wide = output is Format.WIDE
     titles = ["PROJECT", "REGION", "METER", "QUANTITY", "UNIT", "PRICE", "AMOUNT"]
-    table(titles + (["RECORDS", "SEQS", "PRICES"] if wide else []), _rows(body["lines"], wide=wide))
+    table(titles + (["RECORDS", "SEQS", "PRICES"] if wide else []), _rows(body, wide=wide))
     if body.get("times"):
         lines([""])
         titles = ["PROJECT", "RUNS", "USEFUL", "LOST", "OF IT RECLAIMED"]
@@ -117,11 +118,17 @@ def _print(body: dict[str, Any], output: Format) -> None:
     lines(["", "the lines add up to the total"])
 
 
-def _rows(listed: Sequence[dict[str, Any]], *, wide: bool) -> list[list[str]]:
-    rows = []
-    for line in listed:
+def _digits(body: dict[str, Any]) -> int:
+    """Decimal places of an amount that can be paid; a federation of an older version tells none."""
+    digits: int = body.get("minor_digits", 2)
+    return digits
+
+
+def _rows(body: dict[str, Any], *, wide: bool) -> list[list[str]]:
+    rows, digits = [], _digits(body)
+    for line in body["lines"]:
         row = [line["project"], line["region"], line["meter"], line["pricing_quantity"]]
-        row += [line["pricing_unit"], line["price"], str(_money(line["amount"]))]
+        row += [line["pricing_unit"], line["price"], _money(line["amount"]).text(digits)]
         if wide:
             span = f"{line['first_seq']}-{line['last_seq']}"
             row += [str(line["records"]), span, line["price_version"]]

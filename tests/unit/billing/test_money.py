@@ -30,6 +30,19 @@ def test_amounts_read_as_people_write_them(units: int, nanos: int, text: str) ->
 
 
 @pytest.mark.parametrize(
+    ("nanos", "digits", "text"),
+    [
+        (50_000, 6, "0.000050 EUR"),
+        (1_073_000, 6, "0.001073 EUR"),
+        (3_000_000_000, 0, "3 EUR"),
+        (1, 0, "0.000000001 EUR"),
+    ],
+)
+def test_amounts_of_one_bill_stand_aligned(nanos: int, digits: int, text: str) -> None:
+    assert Money.of_nanos("EUR", nanos).text(digits) == text
+
+
+@pytest.mark.parametrize(
     ("currency", "units", "nanos"),
     [
         ("eur", 1, 0),
