@@ -16,7 +16,7 @@ from federation.adapters.prices import UNPRICED, adopt_prices, read_prices
 from federation.adapters.relay import Relay
 from federation.adapters.release import Release
 from federation.config import Config
-from federation.domain.core import DONE, GRANT, LIVE, REGION, SPEC, FederationCore
+from federation.domain.core import DONE, GRANT, LIVE, REGION, REQUESTS, SPEC, FederationCore
 from federation.domain.region_record import RegionRecord
 from federation.server.metering.logs import Origins
 from federation.server.region.links import Links
@@ -39,6 +39,7 @@ from intertie.store.codec import decoder, encode
 from intertie.store.etcd.client import EtcdClient
 from intertie.store.open import open_store
 from intertie.store.pump import Pump
+from intertie.store.retention import Retention
 from intertie.telemetry.http import TelemetryServer
 from intertie.telemetry.logs import logger
 from intertie.telemetry.metrics import ALARMS, ATTACHED_REGIONS, BUILD, LIVE_TASKS
@@ -85,6 +86,7 @@ class Application:
         self._server: Server | None = None
         self._telemetry: TelemetryServer | None = None
         self._membership: ReplicaMembership | None = None
+        self._retention: Retention | None = None
         self._links = Links()
         self._prices = UNPRICED
         self._specs = SpecForms()
@@ -118,11 +120,13 @@ class Application:
             await self._server.stop(STOP_GRACE_S)
         if self._telemetry is not None:
             await self._telemetry.stop()
+        if self._retention is not None:
+            await self._retention.stop()
         if self._pump is not None:
             await self._pump.stop()
         if self._store is not None:
             await self._store.close()
-        self._server = self._telemetry = self._pump = self._store = None
+        self._server = self._telemetry = self._pump = self._store = self._retention = None
 
     async def _start(self) -> None:
         config = self.config
@@ -133,7 +137,13 @@ class Application:
         pump = self._pump = self._make_pump(self._store, keys)
         await pump.start()
         origins = Origins(self._regions, config.trust_domain)
-        mirror = Mirror(self._store, self._clock, keys.witness, origins.keys)
+        mirror = Mirror(
+            self._store,
+            self._clock,
+            keys.witness,
+            origins.keys,
+            forked=lambda: self.metrics.counter(ALARMS, "log_fork").inc(),
+        )
         await mirror.start()
         self._server = self._make_server()
         add_services(self._server, self._needs(pump, keys, mirror, origins, prices))
@@ -142,6 +152,8 @@ class Application:
         self._telemetry = TelemetryServer(self.metrics.registry, lambda: pump.is_loaded)
         self.metrics_port = await self._telemetry.start(config.metrics_port)
         self._measure(pump)
+        self._retention = Retention(self._store, self._clock, REQUESTS)
+        self._retention.start()
         self._join()
         _log.info("serving", address=self.address, metrics_port=self.metrics_port)
 

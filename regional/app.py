@@ -24,6 +24,7 @@ from intertie.store.codec import decoder, encode
 from intertie.store.etcd.client import EtcdClient
 from intertie.store.open import open_store
 from intertie.store.pump import Pump
+from intertie.store.retention import Retention
 from intertie.telemetry.http import TelemetryServer
 from intertie.telemetry.logs import logger
 from intertie.telemetry.metrics import ALARMS, BUILD, LOG_SIZE, REGION_NODES, REGION_RUNS
@@ -46,7 +47,7 @@ from regional.adapters.log.witness import WitnessClient
 from regional.adapters.reading import RunReader
 from regional.adapters.stubs import FederationStubs
 from regional.config import Config
-from regional.domain.core import DONE, PENDING, RUN, SHARD, RegionCore, Site
+from regional.domain.core import DONE, PENDING, REQUESTS, RUN, SHARD, RegionCore, Site
 from regional.domain.events import ToFederation, ToNode, UsagePending
 from regional.domain.fencing import UNFENCED
 from regional.domain.run import RegionRun
@@ -101,6 +102,7 @@ class Application:
         self._channels: Channels | None = None
         self._source: BlobSource | None = None
         self._session: Session | None = None
+        self._retention: Retention | None = None
         self._sequencer: Sequencer | None = None
         self.publisher: Publisher | None = None
         self._federation: list[FederationLink] = []
@@ -148,7 +150,13 @@ class Application:
             await self._server.stop(STOP_GRACE_S)
         for link in self._federation:
             await link.stop()
-        for part in (self.publisher, self._sequencer, self._session, self._telemetry):
+        for part in (
+            self.publisher,
+            self._sequencer,
+            self._session,
+            self._retention,
+            self._telemetry,
+        ):
             if part is not None:
                 await part.stop()
         if self._pump is not None:
@@ -158,7 +166,7 @@ class Application:
                 await closing.close()
         self._federation = []
         self._server = self._pump = self._store = self._channels = self._source = None
-        self.publisher = self._sequencer = self._session = self._telemetry = None
+        self.publisher = self._sequencer = self._session = self._telemetry = self._retention = None
 
     # --- starting --------------------------------------------------------------------------------
 
@@ -187,6 +195,8 @@ class Application:
         await self._server.start()
         self._link_upward(pump, store, blobs, keys, channels)
         self._seek_session(earlier)
+        self._retention = Retention(store, self._clock, REQUESTS)
+        self._retention.start()
         self._telemetry = TelemetryServer(self.metrics.registry, self._is_healthy)
         self.metrics_port = await self._telemetry.start(config.metrics_port, config.metrics_host)
         self.metrics.gauge(BUILD, software(), "regional").set(1)

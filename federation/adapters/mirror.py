@@ -52,6 +52,7 @@ from intertie.telemetry.logs import logger
 
 T = TypeVar("T")
 PAGE = 500
+BAD_PROOF = 422
 
 _log = logger(__name__)
 _decode_head = decoder(LogHead)
@@ -75,6 +76,7 @@ class Mirror:
         clock: for cosignatures.
         witness: the key to cosign with.
         log_keys: the believed keys of a log; empty if it is unknown.
+        forked: told when a log shows two histories.
     """
 
     def __init__(
@@ -83,11 +85,14 @@ class Mirror:
         clock: Clock,
         witness: Signer,
         log_keys: Callable[[str], Sequence[Key]],
+        *,
+        forked: Callable[[], None],
     ) -> None:
         self._store = store
         self._clock = clock
         self._witness = witness
         self._log_keys = log_keys
+        self._forked = forked
         self._logs: dict[str, _Log] = {}
         self._epoch = 0
 
@@ -176,7 +181,7 @@ class Mirror:
             for leaf in known:
                 if leaf != entries[at - start]:
                     if at < head.witnessed_size:
-                        raise _fork(log.origin, f"entry {at} is not the one that was cosigned")
+                        raise self._fork(log.origin, f"entry {at} is not the one that was cosigned")
                     return at
                 at += 1
         return end
@@ -191,7 +196,9 @@ class Mirror:
         if base < head.witnessed_size <= after:
             reached = edge.range.extend(hashes[: head.witnessed_size - base])
             if reached.root() != head.witnessed_root:
-                raise _fork(log.origin, f"entries up to {after} do not hash to what was cosigned")
+                raise self._fork(
+                    log.origin, f"entries up to {after} do not hash to what was cosigned"
+                )
             new_head = _publish(new_head)
         edge, tiles = tiles_after_append(edge, hashes)
         changes: list[Change] = [
@@ -203,7 +210,7 @@ class Mirror:
 
     def _decide(self, origin: str, head: LogHead, body: bytes) -> Decision:
         try:
-            return decide(
+            decision = decide(
                 {origin: head.witness},
                 {origin: self._log_keys(origin)} if origin else {},
                 body,
@@ -211,8 +218,24 @@ class Mirror:
                 time_s=self._clock.now().utc_ms // 1000,
             )
         except IntertieError as fork:
-            _log.error("ALARM: a log shows two histories", origin=origin, problem=str(fork))
+            self._alarm(origin, str(fork))
             raise
+        if decision.status == BAD_PROOF:  # signed by its own key, yet not what follows
+            self._alarm(origin, "its new checkpoint does not extend the one that was cosigned")
+        return decision
+
+    def _fork(self, origin: str, what: str) -> IntertieError:
+        self._alarm(origin, what)
+        return error(
+            Reason.LOG_FORK,
+            f"{origin}: {what}.",
+            remedy="Stop the region's sequencer, and compare its log with the mirror.",
+            metadata={"origin": origin},
+        )
+
+    def _alarm(self, origin: str, what: str) -> None:
+        _log.error("ALARM: a log shows two histories", origin=origin, problem=what)
+        self._forked()
 
     async def _witnessed(self, log: _Log, head: LogHead, decision: Decision) -> None:
         state, edge = decision.state, log.edge
@@ -324,13 +347,3 @@ def origin_in(body: bytes) -> str:
 def _publish(head: LogHead) -> LogHead:
     assert head.mirrored >= head.witnessed_size, "entries are missing"
     return replace(head, published=head.witnessed, published_size=head.witnessed_size)
-
-
-def _fork(origin: str, what: str) -> IntertieError:
-    _log.error("ALARM: a log shows two histories", origin=origin, problem=what)
-    return error(
-        Reason.LOG_FORK,
-        f"{origin}: {what}.",
-        remedy="Stop the region's sequencer, and compare its log with the mirror.",
-        metadata={"origin": origin},
-    )

@@ -16,7 +16,7 @@ from intertie.errors import IntertieError
 from intertie.pki.load import IdentityDirectory
 from intertie.ports import Clock
 from intertie.telemetry.logs import logger
-from intertie.telemetry.metrics import CHANNELS_REBUILT
+from intertie.telemetry.metrics import CERTIFICATE_END, CHANNELS_REBUILT
 from intertie.telemetry.registry import Metrics
 from intertie.transport.channel import ChannelOptions, open_channel
 from intertie.transport.credentials import channel_credentials
@@ -61,6 +61,7 @@ class Channels:
         self._options = options
         self._grace_s = grace_s
         self._credentials = identity.current
+        self._tell_end()
         self._open: dict[tuple[str, str], _Open] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._looking: asyncio.Task[None] | None = None
@@ -92,6 +93,7 @@ class Channels:
         if self._identity.current is self._credentials:
             return False
         self._credentials = self._identity.current
+        self._tell_end()
         replaced, self._open = self._open, {}
         for entry in replaced.values():
             self._metrics.counter(CHANNELS_REBUILT).inc()
@@ -111,6 +113,10 @@ class Channels:
         channels = [entry.channel for entry in self._open.values()]
         self._open.clear()
         await asyncio.gather(*(channel.close() for channel in channels))
+
+    def _tell_end(self) -> None:
+        end_s = self._credentials.identity.not_after_ms / 1000
+        self._metrics.gauge(CERTIFICATE_END).set(end_s)
 
     def _entry(self, target: str, server_name: str) -> _Open:
         key = (target, server_name)

@@ -43,6 +43,8 @@ SHARD = 0
 """The shard of the pool in the region's store."""
 RUN, DONE, PENDING = "run", "done", "pending"
 """Kinds of rows: runs that matter, runs that are closed, usage that waits for the sequencer."""
+REQUESTS = "request"
+"""The space of request_ids."""
 LISTED = "runs"
 """The scope of all runs: an operator lists them over projects, in the order of `RegionRun.ord`."""
 MS = 1_000_000
@@ -265,4 +267,4 @@ class RegionCore:
         self.emit(Reply(event.ticket, body["rid"]))
 
     def _reserve(self, request_id: str, digest: str, result: str) -> None:
-        self.emit(Reserve(SHARD, "request", request_id, digest, result))
+        self.emit(Reserve(SHARD, REQUESTS, request_id, digest, result))

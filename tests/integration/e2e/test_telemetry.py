@@ -56,6 +56,7 @@ async def test_every_metric_of_every_process_is_documented(person: Any, cluster:
         created = {name for name in families if name.endswith("_created")}
         assert families - created <= names, f"{process}: {families - created - names}"
         assert "intertie_build_info" in families, process
+        assert "intertie_certificate_not_after_seconds" in families, process
 
 
 async def test_every_process_says_that_it_is_healthy(cluster: Any) -> None:

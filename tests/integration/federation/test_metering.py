@@ -154,12 +154,21 @@ async def test_a_checkpoint_from_another_size_is_told_the_latest(scheduler: Any,
     assert (answer.status, answer.content_type, answer.body) == (409, SIZE_TYPE, b"5\n")
 
 
-async def test_a_second_history_is_never_cosigned(scheduler: Any, log: Log) -> None:
+def alarms(replica: Application) -> float:
+    labels = {"kind": "log_fork"}
+    return replica.metrics.registry.get_sample_value("intertie_alarms_total", labels) or 0.0
+
+
+async def test_a_second_history_is_never_cosigned_and_rings_an_alarm(
+    replica: Application, scheduler: Any, log: Log
+) -> None:
     log.add_heartbeats(5)
     await cosign(scheduler, log.request(0))
     other = Log()
     other.add(*(records.heartbeat("eu", n) for n in range(10, 19)))
+    assert alarms(replica) == 0
     assert (await cosign(scheduler, other.request(5))).status == 422
+    assert alarms(replica) == 1
 
 
 async def test_what_is_no_request_or_badly_signed_is_refused_by_status(
@@ -185,13 +194,14 @@ async def test_pushing_again_changes_nothing_and_a_gap_is_refused(
 
 
 async def test_entries_that_were_cosigned_cannot_be_replaced(
-    scheduler: Any, log: Log, refusal: Refusal
+    replica: Application, scheduler: Any, log: Log, refusal: Refusal
 ) -> None:
     log.add_heartbeats(10)
     await push(scheduler, log)
     await cosign(scheduler, log.request(0))
     forged = pb.PushEntriesRequest(origin=ORIGIN, start=4, entries=[b"forged"])
     assert (await refusal(scheduler.PushEntries(forged))).reason is Reason.LOG_FORK
+    assert alarms(replica) == 1
 
 
 async def test_entries_that_no_checkpoint_covers_may_be_replaced(

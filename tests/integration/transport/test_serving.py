@@ -15,7 +15,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 from intertie.clock import SystemClock
 from intertie.errors import IntertieError, Reason
 from intertie.pki.load import IdentityDirectory
-from intertie.telemetry.metrics import CERTIFICATE_ROTATIONS, CHANNELS_REBUILT
+from intertie.telemetry.metrics import CERTIFICATE_END, CERTIFICATE_ROTATIONS, CHANNELS_REBUILT
 from intertie.testing.waiting import eventually
 from intertie.transport.call import Context
 from intertie.transport.channels import Channels
@@ -123,6 +123,7 @@ async def test_channels_are_rebuilt_with_a_new_leaf_and_old_calls_may_end(bench:
     )
     channels.start(look_s=0.02)
     try:
+        assert bench.metrics.gauge(CERTIFICATE_END)._value.get() > 0
         first: Any = channels.get(target, SERVER_NAME)
         assert channels.get(target, SERVER_NAME) is first
         slow = first.unary_unary("/test.Echo/Say")(b"slow")
