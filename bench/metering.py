@@ -3,6 +3,10 @@
 append   pending usage to a signed log checkpoint: read pending rows, validate, sequence, leaves,
          tiles and unique rids in one durable transaction (SQLite, synchronous=FULL), read back,
          hash again, sign. One checkpoint per 1,000 records. Real-shaped records of distinct tasks.
+         Also told per second of CPU, which other work on the machine does not change.
+root     a reader's pass over the leaves to the cosigned root: inclusion, order, completeness.
+verify   the whole verification: the same, and each record by the schema, for overlaps, duplicates,
+         times, grants and caps. One grant for each task.
 """
 
 import asyncio
@@ -10,6 +14,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import uvloop
@@ -17,10 +22,17 @@ import uvloop
 from bench.harness import Figure, Report, report
 from intertie.clock import SystemClock, SystemIds
 from intertie.metering import records
+from intertie.metering.cursor import Cursor
+from intertie.metering.grant import Grant
 from intertie.metering.intervals import RunTime
-from intertie.metering.log.note import Signer
+from intertie.metering.log import checkpoint
+from intertie.metering.log.note import ED25519_COSIGNATURE, Signer
+from intertie.metering.log.tiles import TreeEdge
+from intertie.metering.log.trust import Trust
 from intertie.metering.records import Body, RunKey, Span
-from intertie.metering.sequence import LogState
+from intertie.metering.sequence import LogState, sequence
+from intertie.metering.verify import check_head, root_pass, verify_log
+from intertie.model.meters import HOUR_MS
 from intertie.model.states import Outcome
 from intertie.ports import Put, ShardCommit, ShardHead, Store
 from intertie.store.open import open_store
@@ -35,18 +47,39 @@ ORIGIN = "intertie.example/region/eu/metering"
 START_MS = 1_800_000_000_000
 
 
-def bodies_of(number: int) -> list[Body]:
+def grant_of(number: int) -> Grant:
+    """What the federation allows the task of this number."""
+    return Grant(
+        task=task_of(number),
+        epoch="1-1",
+        region="eu",
+        project="vision",
+        payer="vision",
+        spec_sha256="cd" * 32,
+        maximum={"cpu.held_core_ms": 10**9, "mem.held_mib_ms": 10**9},
+        price_version="p1",
+        policy_sha256="",
+        not_after_ms=2 * START_MS,
+    )
+
+
+def task_of(number: int) -> str:
+    """The id of a task."""
+    return f"{number % 64:02x}-01890000-0000-7000-8000-{number:012x}"
+
+
+def bodies_of(number: int, grant_sha256: str = "ab" * 32) -> list[Body]:
     """What one short task leaves: placement, four meters, run_end."""
     key = RunKey(
         region="eu",
         project="vision",
         payer="vision",
         principal="p-0123456789abcdef01234567",
-        task=f"{number % 64:02x}-01890000-0000-7000-8000-{number:012x}",
+        task=task_of(number),
         run="1-1.1",
         rank=0,
         node="n1",
-        grant_sha256="ab" * 32,
+        grant_sha256=grant_sha256,
     )
     span = Span(START_MS + number, START_MS + number + 2_000, 2_000)
     meters = ("cpu.held_core_ms", "cpu.used_core_ms", "mem.held_mib_ms", "mem.used_mib_ms")
@@ -113,7 +146,7 @@ async def append(into: Report) -> None:
             alarm=alarms.append,
         )
         signing = DurableSigner(log, signer)
-        started = time.perf_counter()
+        started, used = time.perf_counter(), time.process_time()
         signed: asyncio.Task[bytes] | None = None
         while await sequencer.step():  # the next group is sequenced while this one is signed
             if signed is not None:
@@ -121,7 +154,7 @@ async def append(into: Report) -> None:
             signed = asyncio.create_task(signing.sign(states[-1]))
         assert signed is not None, "there was something to sign"
         await signed
-        took = time.perf_counter() - started
+        took, used = time.perf_counter() - started, time.process_time() - used
         assert states[-1].size == RECORDS, "every record became a leaf"
         assert not alarms, "no record was kept apart"
     into.add(
@@ -132,11 +165,64 @@ async def append(into: Report) -> None:
             "target 15,000; SQLite alone writes 50,000 rows/s at 1,000 a commit",
         )
     )
+    into.add(Figure("append_per_cpu_s", RECORDS / used, "records/s of CPU", "threads included"))
+
+
+@dataclass(frozen=True, slots=True)
+class PulledLog:
+    """A log as a reader has it."""
+
+    leaves: list[bytes]
+    grants: dict[str, Grant]
+    signed: bytes
+    trust: Trust
+
+
+def pulled_log() -> PulledLog:
+    """A cosigned log of real-shaped records in memory, each task under a grant of its own."""
+    log = Signer.from_seed(ORIGIN, bytes(range(32)))
+    witness = Signer.from_seed("intertie.example/witness", bytes(32), ED25519_COSIGNATURE)
+    grants: dict[str, Grant] = {}
+    state = LogState(origin=ORIGIN, region="eu", edge=TreeEdge())
+    leaves: list[bytes] = []
+    number = 0
+    while len(leaves) < RECORDS:
+        grant = grant_of(number)
+        grants[grant.sha256] = grant
+        bodies = [records.pending_bytes(body) for body in bodies_of(number, grant.sha256)]
+        salts = [f"{len(leaves) + n:032x}" for n in range(len(bodies))]
+        batch = sequence(
+            state, bodies, recorded_ms=START_MS + HOUR_MS, salts=salts, known={}, spans={}
+        )
+        state = batch.state
+        leaves += [leaf.data for leaf in batch.leaves]
+        number += 1
+    signed = checkpoint.cosign(checkpoint.sign(state.head(), log), witness, START_MS // 1000)
+    return PulledLog(leaves, grants, signed, Trust((log.key,), {"w": witness.key}, {}, "w"))
+
+
+def read(into: Report) -> None:
+    """What a reader does with a pulled log, from memory."""
+    log, start = pulled_log(), Cursor.start(ORIGIN)
+    started = time.perf_counter()
+    reached = root_pass(start, log.leaves, check_head(log.signed, log.trust, start))
+    took = time.perf_counter() - started
+    size = len(log.leaves)
+    assert reached.size == size, "the whole log was hashed"
+    into.add(Figure("root_pass_per_s", size / took, "records/s", "target 100,000"))
+    started = time.perf_counter()
+    found = verify_log(log.leaves, log.signed, log.trust, cursor=start, grants=log.grants)
+    took = time.perf_counter() - started
+    assert found.ok, found.findings[:3]
+    assert found.records == size, "every record was judged"
+    into.add(Figure("verify_per_s", size / took, "records/s", "target 40,000"))
 
 
 async def main() -> None:
     """All figures."""
-    await append(report("metering", __doc__ or ""))
+    into = report("metering", __doc__ or "")
+    await append(into)
+    read(into)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ Flat = Scalar | list[Scalar]
 Value = Flat | dict[str, Flat]
 Object = dict[str, Value]
 
-_FORMATS: Mapping[type, str] = {str: '"%s"', int: "%d"}
+_FORMATS: Mapping[type, str] = {str: '"%s"', int: "%d", bool: "%s"}
 
 _KEY = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 
@@ -114,17 +114,32 @@ def _fast_text(obj: Mapping[str, Any]) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _shape(keys: tuple[object, ...], kinds: tuple[type, ...]) -> _Shape | None:
-    """The shape of an object of two numbers or more, and of texts."""
+    """The shape of an object of two numbers or more, of texts and of booleans."""
     assert len(keys) == len(kinds), "each member has a key and a type"
-    names = [key for key in keys if type(key) is str and _KEY.fullmatch(key)]
+    names: list[str] = [key for key in keys if type(key) is str and _KEY.fullmatch(key)]
     kind_of = dict(zip(names, kinds, strict=False))
     numbers = [name for name in names if kind_of[name] is int]
     if len(names) < len(keys) or len(numbers) < 2 or not set(kinds) <= _FORMATS.keys():
         return None
     names.sort()
     form = ",".join(f'"{name}":{_FORMATS[kind_of[name]]}' for name in names)
-    quotes = 2 * len(names) + 2 * (len(names) - len(numbers))
-    return _Shape("{" + form + "}", itemgetter(*names), itemgetter(*numbers), quotes)
+    texts = sum(kind_of[name] is str for name in names)
+    bools = tuple(at for at, name in enumerate(names) if kind_of[name] is bool)
+    values = _with_words(names, bools) if bools else itemgetter(*names)
+    return _Shape("{" + form + "}", values, itemgetter(*numbers), 2 * (len(names) + texts))
+
+
+def _with_words(names: list[str], bools: tuple[int, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """Values by name, with JSON's words for the booleans at these places."""
+    get = itemgetter(*names)
+
+    def values(obj: Any) -> tuple[Any, ...]:  # noqa: ANN401 - a mapping, as itemgetter takes it
+        found = list(get(obj))
+        for at in bools:
+            found[at] = "true" if found[at] else "false"
+        return tuple(found)
+
+    return values
 
 
 def _check_members(obj: dict[str, Any]) -> None:

@@ -78,7 +78,9 @@ COUNTS = frozenset(
         "record_count",
     }
 )
-_VARYING = frozenset({"salt", "evidence_sha256"})
+_VARYING = frozenset({"salt", "evidence_sha256", "task", "run", "grant_sha256"})
+"""Values that are new with each task: judged one by one, so that the combinations of the others are
+few and remembered."""
 
 _EVERY = frozenset(("type", "kind", "region", "rid", *SEALED))
 _RUN = frozenset(["project", "payer", "principal", "task", "run", "rank", "node"])

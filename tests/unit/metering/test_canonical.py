@@ -136,6 +136,24 @@ def test_quotes_and_backslashes_are_escaped_as_rfc_8785_asks() -> None:
     assert canonical.parse(data) == {"a": 'say "no" \\ /', "b": "\u2028é€😀"}
 
 
+@given(
+    st.dictionaries(
+        st.sampled_from([f"k{n}" for n in range(8)]),
+        st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.sampled_from(["a", "true", "%d"]),
+        min_size=2,
+    )
+)
+def test_flat_objects_with_booleans_are_written_as_the_encoder_writes_them(
+    obj: dict[str, Any],
+) -> None:
+    written = canonical.encode(obj)
+    assert written == json.dumps(obj, sort_keys=True, separators=(",", ":")).encode()
+    assert canonical.parse(written) == obj
+    assert {k: type(v) for k, v in canonical.parse(written).items()} == {
+        k: type(v) for k, v in obj.items()
+    }
+
+
 def test_a_percent_sign_is_nothing_special() -> None:
     data = b'{"a":"100%d %s %%","b":7}'
     assert canonical.parse(data) == {"a": "100%d %s %%", "b": 7}
