@@ -175,7 +175,7 @@ class _Sequencing:
 
     def take(self, position: int, data: bytes, salt: str) -> None:
         body: records.Body = dict(canonical.parse(data))
-        if any(name in body for name in schema.SEALED):
+        if not body.keys().isdisjoint(schema.SEALED):
             raise _poison("seq, recorded_ms and salt are set by the sequencer only")
         records.check_pending(body)
         rid, digest = body["rid"], sha256(data).hexdigest()

@@ -159,7 +159,7 @@ def alarms(replica: Application) -> float:
     return replica.metrics.registry.get_sample_value("intertie_alarms_total", labels) or 0.0
 
 
-async def test_a_second_history_is_never_cosigned_and_rings_an_alarm(
+async def test_a_second_history_is_never_cosigned(
     replica: Application, scheduler: Any, log: Log
 ) -> None:
     log.add_heartbeats(5)
