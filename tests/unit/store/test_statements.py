@@ -90,7 +90,9 @@ def test_no_read_sorts_or_walks_a_whole_table(
         assert index in step, sql
 
 
-def test_a_reading_connection_cannot_write(database: SqliteDatabase, connection: sqlite3.Connection) -> None:
+def test_a_reading_connection_cannot_write(
+    database: SqliteDatabase, connection: sqlite3.Connection
+) -> None:
     reader = database.connect_reader()
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         reader.execute("DELETE FROM meta")
