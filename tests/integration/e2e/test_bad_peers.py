@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -93,6 +94,10 @@ def refusals(cluster: Any, reason: str) -> float:
     return sum(float(line.split()[-1]) for line in lines if f'"{reason}"' in line)
 
 
+async def _refused_since(cluster: Any, reason: str, before: float) -> bool:
+    return await asyncio.to_thread(refusals, cluster, reason) > before
+
+
 async def nodes(cluster: Any) -> dict[str, Any]:
     async with PoolClient.from_context("dev", config=cluster.layout.context_file) as pool:
         return {node.id: node async for node in pool.list_nodes()}
@@ -120,8 +125,9 @@ async def test_of_two_agents_with_one_node_id_the_first_stays(
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        alarmed = lambda: refusals(cluster, "node_session_taken") > 0  # noqa: E731
-        await eventually(lambda: asyncio.to_thread(alarmed), 20, 0.1, what="an alarm")
+        await eventually(
+            partial(_refused_since, cluster, "node_session_taken", 0), 20, 0.1, what="an alarm"
+        )
     finally:
         with contextlib.suppress(ProcessLookupError):
             second.kill()
@@ -245,8 +251,9 @@ async def test_a_clock_nine_minutes_off_is_borne(cluster: Any, agent: Any, minut
 async def test_a_node_eleven_minutes_off_is_refused_by_name(cluster: Any, agent: Any) -> None:
     before = refusals(cluster, "CLOCK_SKEW")
     refused = await agent(11)
-    counted = lambda: refusals(cluster, "CLOCK_SKEW") > before  # noqa: E731
-    await eventually(lambda: asyncio.to_thread(counted), 10, 0.1, what="a refusal")
+    await eventually(
+        partial(_refused_since, cluster, "CLOCK_SKEW", before), 10, 0.1, what="a refusal"
+    )
     assert not refused.link.is_up.is_set()
 
 

@@ -60,6 +60,10 @@ def runs_elsewhere_than(run: Any) -> Any:
     )
 
 
+def _has_ended(person: Any, task: Any) -> bool:
+    return not person.processes(task)
+
+
 async def finish(person: Any, cluster: Any, tasks: list[Any], lives: Path) -> list[Any]:
     """Cancel what runs; nothing of it lives, and nothing ever lived twice at once."""
     for task in tasks:
