@@ -9,7 +9,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from intertie.values import quick
 
+
+@quick
 @dataclass(frozen=True, slots=True)
 class Now:
     """One reading of both clocks.
@@ -43,6 +46,7 @@ class IdSource(Protocol):
         ...
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Put:
     """Write one row: the whole new state of one entity.
@@ -59,6 +63,7 @@ class Put:
     ord: str = ""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Delete:
     """Remove one row."""
@@ -67,6 +72,7 @@ class Delete:
     key: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Event:
     """One entry of a shard's change log; its dense number is given at commit."""
@@ -76,6 +82,7 @@ class Event:
     body: bytes
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Claim:
     """Reserve a unique name (a request_id, a rid) in the same transaction as its effect.
@@ -93,6 +100,7 @@ class Claim:
 Change = Put | Delete | Claim
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ShardCommit:
     """All that one shard changes in one transaction.
@@ -109,6 +117,7 @@ class ShardCommit:
     events: Sequence[Event] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Row:
     """A stored row as read back."""
@@ -121,6 +130,7 @@ class Row:
     body: bytes
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
     """A change of a shard as read back, with its dense number (from 1)."""
@@ -132,6 +142,7 @@ class StoredEvent:
     body: bytes
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ShardHead:
     """What a new owner must know of a shard: its epoch (after the bump) and its last number."""

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from intertie.model.link import FederationHello, FromFederation, FromRegion, RegionHello
 from intertie.model.spec import TaskSpec
 from intertie.model.task import Task
+from intertie.values import quick
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTask:
     """A client submits. `ids` are fresh task ids, one per task of an array (one if it is none).
@@ -31,6 +33,7 @@ class CreateTask:
     fail_if_unmatched: bool = False
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelTask:
     """A client asks that a task end."""
@@ -45,6 +48,7 @@ class CancelTask:
     etag: str = ""
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskPlan:
     """A client asks what would happen to a spec."""
@@ -53,6 +57,7 @@ class AskPlan:
     spec: TaskSpec
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkUp:
     """A region attaches; the stream waits for the answer. `link` tells it from earlier ones.
@@ -66,6 +71,7 @@ class LinkUp:
     welcome: FederationHello
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkDown:
     """A region's stream ended."""
@@ -74,6 +80,7 @@ class LinkDown:
     region: str
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
     """A message of a region."""
@@ -83,6 +90,7 @@ class Heard:
     message: FromRegion
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
     """Outward: a message to a region, by whatever link it has; lost if it has none."""
@@ -91,6 +99,7 @@ class Send:
     message: FromFederation
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendAssignment:
     """Outward: send the newest run of a task to its region, with its signed grant.

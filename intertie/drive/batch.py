@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 from intertie.drive.effects import Durable, Erase, Record, Reserve, Write
 from intertie.ports import Change, Claim, Delete, Event, Put, ShardCommit, ShardHead
+from intertie.values import quick
 
 _ROW = (Write, Erase)  # a tuple: a union would be built anew by each call
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Logged:
     """A committed log entry with its number."""

@@ -8,8 +8,10 @@ or ack).
 from dataclasses import dataclass
 
 from intertie.errors import IntertieError
+from intertie.values import quick
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Write:
     """The new state of an entity. `scope` and `ord` are what lists are read by (see
@@ -24,6 +26,7 @@ class Write:
     ord: str = ""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Erase:
     """Remove an entity."""
@@ -33,6 +36,7 @@ class Erase:
     key: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Record:
     """One entry of the shard's change log, under the next dense number."""
@@ -43,6 +47,7 @@ class Record:
     value: object
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Reserve:
     """Make a unique name durable together with its effect (a request_id with what it created)."""
@@ -54,6 +59,7 @@ class Reserve:
     result: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Reply:
     """Answer the caller that waits under `ticket`."""
@@ -62,6 +68,7 @@ class Reply:
     value: object
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Fail:
     """Answer the caller that waits under `ticket` with an error."""
@@ -70,6 +77,7 @@ class Fail:
     error: IntertieError
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Replayed:
     """The reply to a request whose request_id is taken by the same payload: what it made then."""
@@ -77,6 +85,7 @@ class Replayed:
     result: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Request:
     """The request_id of an event: a unique name, the payload's digest, and who waits."""
@@ -87,6 +96,7 @@ class Request:
     ticket: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Tick:
     """Time has passed: timers are due. Sent when the core's `deadline` is reached."""

@@ -7,10 +7,12 @@ from intertie.model.pool import NodeCapability
 from intertie.model.states import FailureClass, Outcome, RunState
 from intertie.model.task import CheckpointRef, StoredFile
 from intertie.model.token import Token
+from intertie.values import quick
 
 # --- agent -> region -----------------------------------------------------------------------------
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRun:
     """One run that the agent still has, live or ended and not yet acknowledged."""
@@ -20,6 +22,7 @@ class AgentRun:
     state: RunState
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentHello:
     """First message: which node, since when, what it has, which runs it holds."""
@@ -37,6 +40,7 @@ class AgentHello:
     features: tuple[str, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beat:
     """The node lives and asks for its lease; `seq` comes back in the AgentLease."""
@@ -46,6 +50,7 @@ class Beat:
     pressure: float = 0.0
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRunUpdate:
     """The state of a run on the node; sent again until AckRun (for ENDED) answers.
@@ -75,6 +80,7 @@ class AgentRunUpdate:
     total_bytes: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageSample:
     """What a run used in one interval. Numbered from 1 without gaps per (task, token).
@@ -94,6 +100,7 @@ class UsageSample:
     final: bool = False
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointOffer:
     """A complete checkpoint is in the region's blob root; commit it if the token still holds."""
@@ -106,6 +113,7 @@ class CheckpointOffer:
     written_boot_ms: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentBytes:
     """A chunk of a live log; see `intertie.model.link.Bytes`."""
@@ -122,6 +130,7 @@ class AgentBytes:
 # --- region -> agent -----------------------------------------------------------------------------
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentWelcome:
     """Answer to AgentHello: the session, and the intervals to keep."""
@@ -135,6 +144,7 @@ class AgentWelcome:
     features: tuple[str, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentLease:
     """Answer to a Beat: from when beat `seq` was sent, `move` runs may go on for `lease_ms`.
@@ -146,6 +156,7 @@ class AgentLease:
     lease_ms: int
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartRun:
     """Start a run. Everything that the agent needs; sizes in bytes, `cpu` in thousandths."""
@@ -175,6 +186,7 @@ class StartRun:
     not_within: tuple[str, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopRun:
     """Stop a run: notice, then kill. `outcome` is what the end will count as."""
@@ -186,6 +198,7 @@ class StopRun:
     notice_ms: int
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AckRun:
     """The end of a run and all of its samples are durable at the region: forget it."""
@@ -194,6 +207,7 @@ class AckRun:
     token: Token
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AckUsage:
     """Samples up to `interval` are durable as pending usage."""
@@ -203,6 +217,7 @@ class AckUsage:
     interval: int
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointVerdict:
     """Whether a checkpoint was committed, or refused (an older token or step)."""
@@ -214,6 +229,7 @@ class CheckpointVerdict:
     reason: str = ""
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRead:
     """Ask for a chunk of a live log. A negative offset counts from the end."""

@@ -10,10 +10,12 @@ from intertie.model.pool import Shape, Summary
 from intertie.model.states import FailureClass, Outcome, RunState
 from intertie.model.task import CheckpointRef, StoredFile
 from intertie.model.token import Epoch, Token
+from intertie.values import quick
 
 # --- region -> federation ------------------------------------------------------------------------
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionHello:
     """First message of a link: who speaks, since when, and which software."""
@@ -28,6 +30,7 @@ class RegionHello:
     log_vkey: str = ""
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseRenew:
     """Ask for a lease; `seq` comes back in the grant: the holder knows when it sent this."""
@@ -35,6 +38,7 @@ class LeaseRenew:
     seq: int
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
     """Answer to an OfferRequest: how many units can start, and how soon."""
@@ -49,6 +53,7 @@ class Offer:
     refusal: str = ""
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignAck:
     """The region has durably accepted, or refuses. `excluded` are nodes not to be tried again."""
@@ -60,6 +65,7 @@ class AssignAck:
     message: str = ""
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunUpdate:
     """The whole state of a run at its region; the newest replaces all earlier ones.
@@ -92,6 +98,7 @@ class RunUpdate:
     excluded: tuple[str, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestEntry:
     """One run in a digest."""
@@ -102,6 +109,7 @@ class DigestEntry:
     revision: int
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDigest:
     """All guest runs that the region has not closed, in parts: `last` ends the digest `id`."""
@@ -111,6 +119,7 @@ class RunDigest:
     last: bool
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bytes:
     """A chunk of a log or output. `next_offset` is where to go on; `final` = nothing follows."""
@@ -127,6 +136,7 @@ class Bytes:
 # --- federation -> region ------------------------------------------------------------------------
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FederationHello:
     """Answer to RegionHello."""
@@ -138,6 +148,7 @@ class FederationHello:
     features: tuple[str, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseGrant:
     """A lease of `lease_ms` from when renewal `seq` was sent, for all `move` runs of the region."""
@@ -146,6 +157,7 @@ class LeaseGrant:
     lease_ms: int
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferRequest:
     """Ask what the region can do now for `count` units. `hold_ms` 0 = do not hold (plan).
@@ -162,6 +174,7 @@ class OfferRequest:
     excluded: tuple[str, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferRelease:
     """Let a hold go."""
@@ -169,6 +182,7 @@ class OfferRelease:
     id: str
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
     """What is assigned: becomes `Assign` when the shell has signed its grant."""
@@ -189,6 +203,7 @@ class Assignment:
     checkpoint: CheckpointRef | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assign:
     """An assignment with its federation-signed grant (`intertie.metering.grant`).
@@ -203,6 +218,7 @@ class Assign:
     envelope: bytes
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRun:
     """Stop a run. `superseded` = a newer run exists; else the task was cancelled."""
@@ -213,6 +229,7 @@ class CancelRun:
     superseded: bool = False
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunClosed:
     """The final update of a run is durable at the federation: no need to resend it."""
@@ -221,6 +238,7 @@ class RunClosed:
     token: Token
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestRequest:
     """Ask for a digest now."""
@@ -228,6 +246,7 @@ class DigestRequest:
     id: int
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadBytes:
     """Ask for a chunk of a log (`stdout`, `stderr`) or output (`path`). Waits up to `wait_ms`.

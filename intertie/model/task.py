@@ -13,11 +13,13 @@ from intertie.model.states import (
     WaitReason,
 )
 from intertie.model.token import Epoch, Token
+from intertie.values import quick
 
 FIRST_EPOCH = Epoch(1, 0)
 """The epoch of a task that was never assigned, in the first generation of a store."""
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
     """Why a task waits, since when, and what happens next.
@@ -32,6 +34,7 @@ class Wait:
     next_ms: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointRef:
     """A committed training checkpoint: a row that only a newer token or step replaces.
@@ -46,6 +49,7 @@ class CheckpointRef:
     committed_ms: int
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
     """A file in a blob root: an output (by its path) or a log (by `stdout`, `stderr`).
@@ -59,6 +63,7 @@ class StoredFile:
     start: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One attempt of a task at one region. Instants in UTC ms, 0 = not yet."""
@@ -91,6 +96,7 @@ class Run:
     grant_sha256: str = ""
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """A task. `epoch` is that of the newest run; `group` and `index` belong to arrays.
@@ -140,6 +146,7 @@ class Task:
         return self.runs[-1] if self.runs else None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEvent:
     """One change of a task: what `task events` prints. `before` is None for the creation."""
@@ -155,6 +162,7 @@ class TaskEvent:
     run_state: RunState | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What a region answers to a task: every filter and every factor (plan, explain).
@@ -174,6 +182,7 @@ class Verdict:
     assumed: tuple[str, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Check:
     """One filter: what the task needs, what the region has, whether that is enough."""
@@ -184,6 +193,7 @@ class Check:
     holds: bool
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Weight:
     """One factor of a region's weight."""
@@ -192,6 +202,7 @@ class Weight:
     value: float
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The answer of plan and explain: a verdict per region, the choice, what would change it."""

@@ -5,7 +5,6 @@ file only carries events in, commits across, and released effects out.
 """
 
 import asyncio
-import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
@@ -15,6 +14,7 @@ from intertie.drive.drive import Drive, Loaded, Logged, Released
 from intertie.drive.effects import Fail, Reply, Request
 from intertie.errors import IntertieError, Reason, error
 from intertie.ports import Clock, FencedError, ShardHead, Store, StoreUnavailableError
+from intertie.store.callers import Many, One
 
 RETRY_FIRST_S = 0.2
 RETRY_MOST_S = 5.0
@@ -23,6 +23,12 @@ SLEEP_MOST_S = 1.0
 they are looked at this often."""
 MAX_WAITING = 50_000
 """Callers that may wait at once; beyond, they are told to come back later."""
+
+Make = Callable[[int], object]
+"""Makes an event from the ticket of its caller."""
+
+Named = tuple[str, str, str]
+"""A request_id: (space, name, payload digest)."""
 
 log = structlog.get_logger(__name__)
 
@@ -62,8 +68,8 @@ class Pump:
         self._release = release
         self._wake = asyncio.Event()
         self._took = asyncio.Event()
-        self._tickets = itertools.count(1)
-        self._waiting: dict[int, asyncio.Future[object]] = {}
+        self._next_ticket = 1
+        self._waiting: dict[int, One | Many] = {}
         self._task: asyncio.Task[None] | None = None
         self._retry_s = 0.0
         self._stopping = False
@@ -95,10 +101,8 @@ class Pump:
         self.drive.push(event)
         self._wake.set()
 
-    async def ask(
-        self, make: Callable[[int], object], request: tuple[str, str, str] | None = None
-    ) -> object:
-        """Queue `make(ticket)` and wait for its reply. `request` is (space, name, payload digest).
+    async def ask(self, make: Make, request: Named | None = None) -> object:
+        """Queue `make(ticket)` and wait for its reply.
 
         Raises what the core answered with, or STORE_UNAVAILABLE if the commit was not confirmed.
         """
@@ -110,28 +114,44 @@ class Pump:
             self._took.clear()
             await self._took.wait()
 
-    def submit(
-        self, make: Callable[[int], object], request: tuple[str, str, str] | None = None
-    ) -> asyncio.Future[object]:
+    def submit(self, make: Make, request: Named | None = None) -> asyncio.Future[object]:
         """Do as `ask` does, without waiting: events submitted together share one commit.
 
         An error that is set on the future has to be looked at, by awaiting it for instance.
         """
+        self._admit(1)
+        one = One()
+        self._push(one, make, request)
+        return one.future
+
+    async def ask_all(self, questions: Sequence[tuple[Make, Named]]) -> Sequence[object]:
+        """Ask many at once, in one commit; the answers in order, with errors among them."""
+        if not questions:
+            return ()
+        self._admit(len(questions))
+        many = Many(self._next_ticket, len(questions))
+        for make, request in questions:
+            self._push(many, make, request)
+        await many.future
+        return many.answers
+
+    def _admit(self, count: int) -> None:
         if self._stopping:
             raise _stopping()
-        if len(self._waiting) >= MAX_WAITING:
+        if len(self._waiting) + count > MAX_WAITING:
             raise error(
                 Reason.RATE_LIMITED,
-                f"{MAX_WAITING} calls wait for the store already.",
+                f"{len(self._waiting)} calls wait for the store already.",
                 remedy="Come back later.",
                 retry_after_ms=1_000,
             )
-        ticket = next(self._tickets)
-        future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        self._waiting[ticket] = future
+
+    def _push(self, caller: One | Many, make: Make, request: Named | None) -> None:
+        ticket = self._next_ticket
+        self._next_ticket += 1
+        self._waiting[ticket] = caller
         self.drive.push(make(ticket), Request(*request, ticket) if request else None)
         self._wake.set()
-        return future
 
     async def ended(self) -> None:
         """Return when the loop has ended, by `stop`; raises what broke it."""
@@ -182,22 +202,25 @@ class Pump:
         self._out(self.drive.committed())
 
     def _out(self, released: Released) -> None:
-        self._deliver(released.effects)
-        outward = [e for e in released.effects if not isinstance(e, Reply | Fail)]
+        outward = self._deliver(released.effects)
         if outward or released.logged:
             self._release(outward, released.logged)
 
-    def _deliver(self, effects: Iterable[object]) -> None:
+    def _deliver(self, effects: Iterable[object]) -> list[object]:
+        """Answer callers; returns the effects that are no answers."""
+        outward: list[object] = []
         for effect in effects:
-            if not isinstance(effect, Reply | Fail):
-                continue
-            future = self._waiting.pop(effect.ticket, None)
-            if future is None or future.done():
-                continue
             if isinstance(effect, Reply):
-                future.set_result(effect.value)
+                answer: object = effect.value
+            elif isinstance(effect, Fail):
+                answer = effect.error
             else:
-                future.set_exception(effect.error)
+                outward.append(effect)
+                continue
+            caller = self._waiting.pop(effect.ticket, None)
+            if caller is not None:
+                caller.answer(effect.ticket, answer)
+        return outward
 
     def _refuse(self, tickets: Iterable[int], why: Callable[[], IntertieError]) -> None:
         self._deliver([Fail(ticket, why()) for ticket in tickets])

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from intertie.model.agentlink import AgentHello, FromAgent, FromRegionToAgent
 from intertie.model.link import Assignment, FromFederation, FromRegion
 from intertie.model.spec import TaskSpec
+from intertie.values import quick
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FederationUp:
     """The link to a replica stands."""
@@ -20,6 +22,7 @@ class FederationUp:
     replica: str
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FederationDown:
     """The link to a replica broke."""
@@ -27,6 +30,7 @@ class FederationDown:
     link: int
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FederationSaid:
     """A message of the federation (not an assignment)."""
@@ -35,6 +39,7 @@ class FederationSaid:
     message: FromFederation
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assigned:
     """An assignment whose grant was verified: what was granted, cited by its digest."""
@@ -46,6 +51,7 @@ class Assigned:
     grant_sha256: str
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignRefused:
     """An assignment whose grant does not hold."""
@@ -56,6 +62,7 @@ class AssignRefused:
     message: str
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenewalSent:
     """The shell has sent a lease renewal: the lease counts from `sent_ns` (boot clock), read before
@@ -66,6 +73,7 @@ class RenewalSent:
     sent_ns: int
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeUp:
     """An agent attached."""
@@ -74,6 +82,7 @@ class NodeUp:
     hello: AgentHello
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDown:
     """An agent's stream ended."""
@@ -82,6 +91,7 @@ class NodeDown:
     node: str
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSaid:
     """A message of an agent."""
@@ -91,6 +101,7 @@ class NodeSaid:
     message: FromAgent
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateNative:
     """The operator submits a task of the region's own."""
@@ -103,6 +114,7 @@ class CreateNative:
     request_digest: str
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evict:
     """The operator stops a run."""
@@ -114,6 +126,7 @@ class Evict:
     request_digest: str
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adjust:
     """The operator corrects a record: `original` are the bytes of its leaf."""
@@ -127,6 +140,7 @@ class Adjust:
     request_digest: str
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToFederation:
     """Outward: a message to the federation by this link; lost if it is no more."""
@@ -135,6 +149,7 @@ class ToFederation:
     message: FromRegion
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToNode:
     """Outward: a message to a node by this link; lost if it is no more."""
@@ -144,6 +159,7 @@ class ToNode:
     message: FromRegionToAgent
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsagePending:
     """Outward: there is pending usage for the sequencer."""

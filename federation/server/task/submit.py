@@ -4,8 +4,6 @@ Checks here are of the request alone; what depends on state is the core's. Items
 the core at once, so they share a commit, and each has its own result.
 """
 
-import asyncio
-
 from federation.domain.core import REQUESTS
 from federation.domain.events import CancelTask, CreateTask
 from federation.server.task.reads import Tasks, parse_project
@@ -20,7 +18,7 @@ from intertie.model.task import Task
 from intertie.model.validate import validate, with_defaults
 from intertie.pki.identity import Identity
 from intertie.ports import Clock, IdSource
-from intertie.store.pump import Pump
+from intertie.store.pump import Make, Named, Pump
 from intertie.transport.status import status_of
 from intertie.wire.canonical import request_digest, spec_sha256
 from intertie.wire.tasks import spec_from_pb
@@ -56,10 +54,10 @@ class Submissions:
             return self._checked(request, project, spec, principal)
         digest = request_digest(request)
         must_match = request.fail_if_unmatched
-        answer = await self._submit(
-            project, request.request_id, digest, spec, caller, principal, must_match
+        make, claim = self._question(
+            project, request.request_id, digest, spec, str(caller), principal, must_match
         )
-        return await self._made(answer)
+        return await self._made(await self._pump.ask(make, claim))
 
     async def create_batch(
         self, request: pb.BatchCreateTasksRequest, caller: Identity, principal: str
@@ -74,10 +72,14 @@ class Submissions:
                 f"requests: {len(request.requests)} items; 1 to {MAX_BATCH} are allowed.",
                 remedy="Cut the batch.",
             )
-        begun = [self._begin(item, project, caller, principal) for item in request.requests]
+        actor = str(caller)
+        read = [self._item(item, project, actor, principal) for item in request.requests]
+        asked = [question for question in read if not isinstance(question, IntertieError)]
+        answers = iter(await self._pump.ask_all(asked))
         response = pb.BatchCreateTasksResponse()
-        for answer in begun:
-            await _fill(response.results.add(), answer)
+        add = response.results.add
+        for question in read:
+            _fill(add(), question if isinstance(question, IntertieError) else next(answers))
         return response
 
     async def cancel(self, request: pb.CancelTaskRequest, caller: Identity) -> Task:
@@ -118,32 +120,35 @@ class Submissions:
             raise invalid("project", f"{spec.project} is not the project of the request")
         return with_defaults(spec)
 
-    def _begin(
-        self, item: pb.BatchCreateTasksItem, project: str, caller: Identity, principal: str
-    ) -> "asyncio.Future[object] | IntertieError":
+    def _item(
+        self, item: pb.BatchCreateTasksItem, project: str, actor: str, principal: str
+    ) -> tuple[Make, Named] | IntertieError:
         try:
             spec = self._spec(item.spec, project)
             digest = request_digest(item)
-            return self._submit(project, item.request_id, digest, spec, caller, principal)
+            return self._question(project, item.request_id, digest, spec, actor, principal)
         except IntertieError as problem:
             return problem
 
-    def _submit(
+    def _question(
         self,
         project: str,
         request_id: str,
         digest: str,
         spec: TaskSpec,
-        caller: Identity,
+        actor: str,
         principal: str,
         must_match: bool = False,
-    ) -> "asyncio.Future[object]":
+    ) -> tuple[Make, Named]:
+        """What to ask the core, and under which request_id."""
         _check_request_id(request_id)
         shard = shard_of(project, request_id)
         uuid7 = self._ids.uuid7
-        ids = tuple(task_id(shard, uuid7()) for _ in range(max(1, spec.array)))
-        sha256 = spec_sha256(spec) if spec.array else ""
-        actor = str(caller)
+        if spec.array:
+            ids = tuple(task_id(shard, uuid7()) for _ in range(spec.array))
+            sha256 = spec_sha256(spec)
+        else:
+            ids, sha256 = (task_id(shard, uuid7()),), ""
 
         def make(ticket: int) -> CreateTask:
             return CreateTask(
@@ -159,7 +164,7 @@ class Submissions:
                 fail_if_unmatched=must_match,
             )
 
-        return self._pump.submit(make, (REQUESTS, f"{project}/{request_id}", digest))
+        return make, (REQUESTS, f"{project}/{request_id}", digest)
 
     def _checked(
         self, request: pb.CreateTaskRequest, project: str, spec: TaskSpec, principal: str
@@ -188,21 +193,14 @@ class Submissions:
         return answer
 
 
-async def _fill(
-    result: pb.BatchCreateTasksResult, answer: "asyncio.Future[object] | IntertieError"
-) -> None:
-    try:
-        if isinstance(answer, IntertieError):
-            raise answer
-        made = await answer
-    except IntertieError as problem:
-        result.status.CopyFrom(status_of(problem))
-        return
-    if isinstance(made, Replayed):
-        result.task = made.result
-        return
-    assert isinstance(made, Task), f"a {type(made).__name__} as answer"
-    result.task = str(made.name)
+def _fill(result: pb.BatchCreateTasksResult, answer: object) -> None:
+    if isinstance(answer, Task):
+        result.task = str(answer.name)
+    elif isinstance(answer, Replayed):
+        result.task = answer.result
+    else:
+        assert isinstance(answer, IntertieError), f"a {type(answer).__name__} as answer"
+        result.status.CopyFrom(status_of(answer))
 
 
 def _already_over(task: Task) -> Task:
