@@ -4,6 +4,7 @@ Why offers at all: a summary is old when it arrives, and several replicas send t
 A fresh offer with a short hold keeps tasks from piling up where a summary said there was room.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from federation.domain import lifecycle, router
@@ -83,13 +84,15 @@ class Offers:
     def answered(self, member: Member, offer: Offer) -> None:
         """A region answers; offers of ended rounds are let go."""
         waiting = self._rounds.get(offer.id)
-        if waiting is None or waiting.round is None:
+        current = waiting.round if waiting is not None else None
+        region = member.hello.region
+        if waiting is None or current is None or region not in current.regions:
             if offer.units:
-                self._send(member.hello.region, OfferRelease(id=offer.id))
+                self._send(region, OfferRelease(id=offer.id))
             return
-        waiting.round.offers[member.hello.region] = offer
-        if waiting.round.is_complete:
-            self._close(waiting, waiting.round)
+        current.offers[region] = _within(offer, len(waiting.demand.shapes))
+        if current.is_complete:
+            self._close(waiting, current)
 
     def forget_region(self, region: str) -> None:
         """A region's link broke: no round waits for it any longer."""
@@ -228,3 +231,12 @@ class Offers:
 def _local_retries(task: Task) -> int:
     assert task.spec is not None, "a live task holds its spec"
     return max(0, min(LOCAL_RETRIES, task.spec.tolerance.max_attempts - task.attempts))
+
+
+def _within(offer: Offer, variants: int) -> Offer:
+    """The offer inside what was asked: no region decides how much, or for which variant."""
+    if not -1 <= offer.variant < variants:  # -1 is the spec itself
+        return replace(
+            offer, units=0, units_now=0, refusal=offer.refusal or "no variant of the task"
+        )
+    return replace(offer, units=min(offer.units, MAX_UNITS))

@@ -130,6 +130,9 @@ class Regions:
         core, task = self._core, self._task_of(region, ack.task)
         if task is None or task.epoch != ack.epoch or ack.accepted:
             return
+        run = task.run
+        if run is None or run.state is not RunState.ASSIGNED:
+            return  # it was accepted before: a refusal of a repeated assignment frees nothing
         after = lifecycle.rejected(task, ack.reason, ack.message, core.now.utc_ms)
         if ack.reason in _REFUSED_FOR_GOOD and not after.is_final:
             after = lifecycle.excluding(after, region)

@@ -89,8 +89,18 @@ class Upward:
                     self._link = 0
             case RenewalSent(seq=seq, sent_ns=sent_ns):
                 self._sent_ns[seq] = sent_ns
-            case AssignRefused(assignment=assignment):
-                self._ack(assignment, event.reason, event.message)
+            case AssignRefused():
+                self._refused(event)
+
+    def _refused(self, event: AssignRefused) -> None:
+        """Refuse, unless a run of that epoch or a later one stands: then that is the answer."""
+        if event.link != self._link:
+            return
+        standing = self._core.run_of(event.assignment.task)
+        if standing is not None and standing.token.epoch >= event.assignment.epoch:
+            self._repeat(standing, event.assignment)
+        else:
+            self._ack(event.assignment, event.reason, event.message)
 
     def heard(self, event: FederationSaid) -> None:
         """A message of the federation."""

@@ -19,6 +19,7 @@ FEATURES = ("read_bytes", "digest")
 """Optional features that this version speaks."""
 
 MAX_INCARNATION = 64
+MAX_CLASSES = 1_000
 
 
 def origin_of(trust_domain: str, region: str) -> str:
@@ -68,8 +69,7 @@ def check_message(message: FromRegion, region: str) -> None:
         case Summary():
             if message.region != region:
                 raise _broken(f"summary.region: {message.region[:60]} is not {region}")
-            if not 0.0 <= message.health <= 1.0:
-                raise _broken(f"summary.health: {message.health} is not between 0 and 1")
+            _check_summary(message)
         case Offer():
             if message.units < 0 or message.units_now < 0:
                 raise _broken("offer: units must not be negative")
@@ -84,8 +84,28 @@ def _check_update(update: RunUpdate) -> None:
     _check_token(update.token)
     if update.state is RunState.ASSIGNED:
         raise _broken("run_update.state: ASSIGNED is the federation's word")
+    if update.checkpoint is not None and update.checkpoint.token > update.token:
+        raise _broken("run_update.checkpoint: its token is above that of the run")
     if (update.state is RunState.ENDED) != (update.outcome is not None):
         raise _broken("run_update.outcome: goes with ENDED, and with nothing else")
+
+
+def _check_summary(summary: Summary) -> None:
+    if not 0.0 <= summary.health <= 1.0:
+        raise _broken(f"summary.health: {summary.health} is not between 0 and 1")
+    if min(summary.queued, summary.running, summary.revision) < 0:
+        raise _broken("summary: counts must not be negative")
+    if len(summary.classes) > MAX_CLASSES:
+        raise _broken(f"summary.classes: at most {MAX_CLASSES}")
+    for c in summary.classes:
+        numbers = (
+            *(c.nodes, c.max_cpu, c.max_memory, c.max_disk, c.max_devices, c.device_memory),
+            *(c.free_cpu, c.free_memory),
+            *c.free_blocks.keys(),
+            *c.free_blocks.values(),
+        )
+        if min(numbers) < 0:
+            raise _broken("summary.classes: numbers must not be negative")
 
 
 def _check_token(token: Token) -> None:
