@@ -14,6 +14,7 @@ from intertie.metering.grant import SignedGrant, sign_grants
 from intertie.model.link import Assign, Assignment
 from intertie.model.names import shard_of_id
 from intertie.model.spec import TaskSpec
+from intertie.model.task import Run, Task
 from intertie.wire.canonical import encode_spec
 
 MAX_FORMS = 1_024
@@ -74,7 +75,7 @@ def _assign(effect: SendAssignment, signed: SignedGrant, specs: SpecForms) -> As
         spec=specs.bytes_of(task.spec),
         principal=task.principal,
         payer=task.project,
-        excluded=run.excluded,
+        excluded=_excluded(task, run),
         checkpoint=task.checkpoint,
     )
     return Assign(
@@ -84,3 +85,9 @@ def _assign(effect: SendAssignment, signed: SignedGrant, specs: SpecForms) -> As
         proof=signed.proof,
         envelope=signed.envelope,
     )
+
+
+def _excluded(task: Task, run: Run) -> tuple[str, ...]:
+    """The nodes of the run's region that earlier runs must not be tried on again (I10)."""
+    earlier = (r for r in task.runs if r.region == run.region)
+    return tuple(sorted({node for r in earlier for node in r.excluded}))

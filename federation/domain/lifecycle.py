@@ -114,6 +114,8 @@ def ended(task: Task, update: RunUpdate, now_ms: int) -> Task:
     assert update.state is RunState.ENDED, "an update that is no end"
     assert update.outcome is not None, "an end without an outcome"
     run = _merged(_newest(task), update)
+    # Each placement inside the region is an attempt; the first was counted with the assignment.
+    task = replace(task, attempts=task.attempts + max(0, update.placements - 1))
     changes: dict[str, object] = {
         "runs": (*task.runs[:-1], run),
         "checkpoint": _best(task, update),

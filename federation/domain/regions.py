@@ -131,8 +131,9 @@ class Regions:
         if task is None or task.epoch != ack.epoch or ack.accepted:
             return
         run = task.run
-        if run is None or run.state is not RunState.ASSIGNED:
-            return  # it was accepted before: a refusal of a repeated assignment frees nothing
+        accepted = run is None or run.state is not RunState.ASSIGNED
+        if accepted and task.state is not TaskState.CANCELLING:
+            return  # a refusal of a repeated assignment frees nothing
         after = lifecycle.rejected(task, ack.reason, ack.message, core.now.utc_ms)
         if ack.reason in _REFUSED_FOR_GOOD and not after.is_final:
             after = lifecycle.excluding(after, region)
@@ -226,7 +227,21 @@ class Regions:
         elif run.state is RunState.ASSIGNED:
             core.offers.send_again(task)
         else:
-            message = f"{task.region} no longer knows a run that it had accepted"
+            self._missing(task)
+
+    def _missing(self, task: Task) -> None:
+        """A region without its state: as silence, for its nodes may still run what it forgot.
+
+        A `move` run is given up at a digest after every lease is over; others wait for a person.
+        """
+        core = self._core
+        message = f"{task.region} no longer knows a run that it had accepted"
+        if task.state is not TaskState.UNKNOWN:
+            after = lifecycle.moved(task, TaskState.UNKNOWN, core.now.utc_ms)
+            core.change(task, after, "MISSING", core.replica, message)
+            return
+        waited_ms = core.now.utc_ms - task.updated_ms
+        if _is_move(task) and waited_ms >= core.timing.lease_over_ms:
             core.change(task, lifecycle.lost(task, core.now.utc_ms, message), "LOST", core.replica)
 
     # --- silence ---------------------------------------------------------------------------------

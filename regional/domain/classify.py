@@ -35,7 +35,7 @@ class Cause:
 def classify(update: AgentRunUpdate, stop: StopOrder | None) -> Cause:
     """The meaning of an ENDED update; `stop` is the region's own order, if there was one."""
     seen = update.evidence
-    if seen.get("unkillable"):
+    if seen.get("unkillable") and seen.get("lost"):
         return Cause(
             Outcome.FAILED, FailureClass.HARDWARE, "region", "its processes could not be killed"
         )

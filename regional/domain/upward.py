@@ -179,7 +179,10 @@ class Upward:
             order = StopOrder(
                 outcome=Outcome.SUPERSEDED, reason="a newer run exists", cause="federation"
             )
-            core.downward.stop(standing, order)
+            if core.downward.stop(standing, order).is_live:
+                # Not beside it, wherever: the federation asks again when it has had time to die.
+                self._ack(assignment, "WRONG_STATE", "an older run of the task is being stopped")
+                return
         core.change(None, self._new(event))
         self._ack(assignment)
 

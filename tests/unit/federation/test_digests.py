@@ -32,12 +32,11 @@ def test_an_assignment_that_was_lost_is_sent_again_unchanged(room: Any, pick: An
     assert room.task(task).epoch.n == 1
 
 
-def test_a_run_that_its_region_no_longer_knows_is_lost_and_runs_again(room: Any) -> None:
+def test_a_run_that_its_region_has_forgotten_is_not_given_to_another(room: Any) -> None:
     task = room.running()
     room.lose()
     room.digest(room.attach())
-    assert room.state(task) is TaskState.PENDING
-    assert room.task(task).runs[-1].outcome is Outcome.LOST
+    assert room.state(task) is TaskState.UNKNOWN
 
 
 def test_an_update_that_was_lost_is_asked_for_by_sending_the_assignment_again(

@@ -78,17 +78,24 @@ def test_an_older_generation_is_stale_whatever_its_number(linked: Any, ask: Any,
     assert ask.sent(out, AssignAck)[0].reason == "STALE_TOKEN"
 
 
-def test_a_newer_epoch_stops_the_run_that_it_replaces(linked: Any, ask: Any, spec: Any) -> None:
+def test_a_newer_epoch_waits_for_the_death_of_the_run_that_it_replaces(
+    linked: Any, ask: Any, spec: Any
+) -> None:
+    linked.attach("n2")
     task, out = linked.assign(spec)
     (order,) = ask.sent(out, StartRun)
-    linked.runs_on("n1", order)
+    node = linked.run(task).node
+    linked.runs_on(node, order)
     _, out = linked.assign(spec, task, epoch=Epoch(1, 2))
     (stop,) = ask.sent(out, StopRun)
+    assert [ack.accepted for ack in ask.sent(out, AssignAck)] == [False]
+    assert not ask.sent(out, StartRun)
     assert (stop.token, stop.outcome) == (order.token, Outcome.SUPERSEDED)
-    out = linked.ends("n1", order, exit_code=None, signal=15, evidence={"stopped": "1"})
+    out = linked.ends(node, order, exit_code=None, signal=15, evidence={"stopped": "1"})
     ended = [u for u in ask.sent(out, RunUpdate) if u.token == order.token]
     assert ended[0].outcome is Outcome.SUPERSEDED
-    assert linked.core.run_of(task).token.epoch == Epoch(1, 2)
+    _, out = linked.assign(spec, task, epoch=Epoch(1, 3))
+    assert [ack.accepted for ack in ask.sent(out, AssignAck)] == [True]
 
 
 def test_residency_is_checked_again_by_the_region(linked: Any, ask: Any, spec: Any) -> None:

@@ -42,7 +42,14 @@ def _update(
         (_update(evidence={"errno": "EPERM"}), U.FAILED, F.USER, "task"),
         (_update(evidence={"staging": "no such blob"}), U.FAILED, F.ENVIRONMENT, "region"),
         (_update(0, evidence={"output": "model.npz is missing"}), U.FAILED, F.USER, "task"),
-        (_update(signal=9, evidence={"unkillable": "1"}), U.FAILED, F.HARDWARE, "region"),
+        (
+            _update(signal=9, evidence={"unkillable": "1", "lost": "1"}),
+            *(U.FAILED, F.HARDWARE, "region"),
+        ),
+        (
+            _update(signal=9, evidence={"unkillable": "1", "timeout": "1"}),
+            *(U.TIMED_OUT, F.TIME_LIMIT, "task"),
+        ),
     ],
 )
 def test_each_kind_of_evidence_has_its_meaning(
@@ -63,7 +70,7 @@ def test_what_ended_well_by_itself_has_succeeded_though_it_was_to_stop() -> None
 
 
 def test_a_node_that_cannot_kill_is_at_fault_whatever_was_ordered() -> None:
-    found = classify(_update(signal=9, evidence={"unkillable": "1"}), STOP)
+    found = classify(_update(signal=9, evidence={"unkillable": "1", "lost": "1"}), STOP)
     assert found.failure_class is FailureClass.HARDWARE
 
 

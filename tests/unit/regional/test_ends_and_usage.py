@@ -178,10 +178,13 @@ def test_checkpoints_are_committed_by_compare_and_swap(running: Any, ask: Any) -
     assert region.run(task).checkpoint.step == 5
 
 
+UNKILLED = {"unkillable": "1", "lost": "1"}
+
+
 def test_a_hardware_fault_sends_the_run_to_another_node_for_good(running: Any, ask: Any) -> None:
     region, task, order = running
     region.attach("n2")
-    out = region.ends("n1", order, exit_code=None, signal=9, evidence={"unkillable": "1"})
+    out = region.ends("n1", order, exit_code=None, signal=9, evidence=UNKILLED)
     assert len(ask.sent(out, StartRun, "n2")) == 1
     assert region.run(task).excluded == ("n1",)
     (update, *_) = ask.sent(out, RunUpdate)

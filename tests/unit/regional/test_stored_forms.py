@@ -37,8 +37,11 @@ def test_fields_of_a_newer_version_are_ignored(linked: Any, spec: Any) -> None:
 
 
 def test_runs_of_one_task_are_listed_in_the_order_of_their_epochs(linked: Any, ask: Any) -> None:
-    task, _ = linked.assign(TaskSpec(run=ask.moving().run))
+    task, out = linked.assign(TaskSpec(run=ask.moving().run))
     first = linked.core.run_of(task)
+    (order,) = ask.sent(out, StartRun)
+    linked.runs_on("n1", order)
+    linked.ends("n1", order, exit_code=1)
     linked.assign(ask.moving(), task, epoch=Epoch(1, 2))
     assert first.ord < linked.core.run_of(task).ord
 
