@@ -364,7 +364,7 @@ class FakeRegion:
         data = self.logs.get((request.task, request.path or request.stream))
         if data is None:
             return _no_bytes(request)
-        start = request.offset
+        start = request.offset if request.offset >= 0 else max(0, len(data) + request.offset)
         chunk = data[start : start + request.limit]
         run = self.runs.get(request.task)
         over = run is None or run.state is RunState.ENDED

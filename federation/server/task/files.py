@@ -50,10 +50,8 @@ class Files:
             if value < 0:
                 raise invalid(field, "must not be negative")
         run = await self._run(name, request)
-        offset = request.offset
-        if request.tail_bytes:
-            end = await self._end(name, run, stream, request.rank)
-            offset = max(0, end - request.tail_bytes)
+        # Only who keeps a log knows where it ends: a negative offset counts from there.
+        offset = -request.tail_bytes or request.offset
         while True:
             has_ended = await self._has_ended(name, run.n)  # asked first: what follows is its all
             wait_ms = FOLLOW_WAIT_MS if request.follow else 0
@@ -93,21 +91,6 @@ class Files:
             await self._changes.wait(FOLLOW_WAIT_MS / 1000)
             task = await self._tasks.get(name)
         return run_of(task, request.run)
-
-    async def _end(self, name: TaskName, run: Run, stream: str, rank: int) -> int:
-        """The offset after the last byte of a log: noted if the run has ended, else found out.
-
-        Nobody keeps the length of a live log; reading through it is what a bounded log allows.
-        """
-        if run.state is RunState.ENDED:
-            return next((f.start + f.size for f in run.logs if f.path == stream), 0)
-        end = 0
-        while True:
-            asked = _question(name, run, end, stream=stream, rank=rank)
-            answer = await self._relay.read(run.region, asked)
-            end = answer.next_offset
-            if answer.final or not answer.data:
-                return end
 
     async def _has_ended(self, name: TaskName, n: int) -> bool:
         run = run_of(await self._tasks.get(name), n)

@@ -14,7 +14,7 @@ from intertie.cli.options import Format, Output, Project, TaskId
 from intertie.cli.printing import lines, progress_is_shown
 from intertie.cli.tasks.resolve import resolve
 from intertie.cli.tasks.views import OUTPUTS
-from intertie.errors import Reason, error
+from intertie.errors import IntertieError, Reason, error
 from intertie.sdk.calls.reading import STREAMS
 from intertie.sdk.calls.uploading import Progress as Received
 from intertie.sdk.client import Client
@@ -61,20 +61,36 @@ def logs(
 async def _read(
     client: Client, name: str, stream: str, number: int, tail: int, *, follow: bool
 ) -> None:
-    chunks = client.log_chunks(
-        name, run=number, stream=stream, tail_bytes=tail * _BYTES_OF_A_LINE, follow=follow
-    )
-    if not tail:
-        async with aclosing(chunks) as opened:
-            async for chunk in opened:
-                _out(chunk.data)
-        return
-    held = b""
+    offset = 0
+    if tail:
+        lines, offset = await _tail(client, name, stream, number, tail, may_wait=follow)
+        _out(lines)
+        if not follow:
+            return
+    chunks = client.log_chunks(name, run=number, stream=stream, offset=offset, follow=follow)
     async with aclosing(chunks) as opened:
         async for chunk in opened:
-            held += chunk.data
-    kept = held.splitlines(keepends=True)[-tail:]
-    _out(b"".join(kept))
+            _out(chunk.data)
+
+
+async def _tail(
+    client: Client, name: str, stream: str, number: int, count: int, *, may_wait: bool
+) -> tuple[bytes, int]:
+    """The last lines of what was written so far, and the offset where more will follow.
+
+    `may_wait`: a task without a run has none yet, for which a follower waits.
+    """
+    held, offset = b"", 0
+    chunks = client.log_chunks(name, run=number, stream=stream, tail_bytes=count * _BYTES_OF_A_LINE)
+    try:
+        async with aclosing(chunks) as opened:
+            async for chunk in opened:
+                held += chunk.data
+                offset = chunk.offset + len(chunk.data)
+    except IntertieError as fault:
+        if not may_wait or fault.reason is not Reason.NOT_FOUND:
+            raise
+    return b"".join(held.splitlines(keepends=True)[-count:]), offset
 
 
 def _out(data: bytes) -> None:

@@ -324,12 +324,13 @@ class FakeAgent:
 
     def _chunk(self, read: AgentRead) -> AgentBytes:
         log = self.logs.get(read.stream, b"")
-        data = log[read.offset : read.offset + read.limit]
+        start = read.offset if read.offset >= 0 else max(0, len(log) + read.offset)
+        data = log[start : start + read.limit]
         return AgentBytes(
             id=read.id,
             data=data,
-            offset=read.offset,
-            next_offset=read.offset + len(data),
+            offset=start,
+            next_offset=start + len(data),
             final=False,
         )
 

@@ -135,6 +135,16 @@ def test_logs_come_byte_for_byte_by_stream_and_tail(place: Any) -> None:
     assert place.cli("task", "logs", name, "--follow").stdout_bytes == data
 
 
+def test_the_tail_of_a_live_log_is_followed_from_there(place: Any) -> None:
+    name = place.submit("live")
+    place.run_of(name)
+    place.write(name, "stdout", b"".join(b"line %d\n" % n for n in range(30_000)))
+    tail = ("task", "logs", name, "--tail", "2")
+    assert place.cli(*tail).stdout_bytes == b"line 29998\nline 29999\n"
+    place.end(name)
+    assert place.cli(*tail, "--follow").stdout_bytes == b"line 29998\nline 29999\n"
+
+
 def test_logs_of_a_task_that_never_started_exit_3(place: Any) -> None:
     name = place.submit("never-started", "--set", "placement.only=[mars]")
     result = place.cli("task", "logs", name)

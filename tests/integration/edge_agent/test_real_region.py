@@ -12,12 +12,15 @@ from intertie.api.regional.v1 import pool_service_pb2 as pb
 from intertie.api.regional.v1.pool_service_pb2_grpc import PoolServiceStub
 from intertie.clock import SystemClock, SystemIds
 from intertie.config import load
+from intertie.model.link import Bytes, ReadBytes
 from intertie.model.spec import OutputSpec, Resources, RunSpec, TaskSpec
+from intertie.store.blobs import BlobStore
 from intertie.telemetry.registry import Metrics
 from intertie.testing.waiting import eventually
 from intertie.transport.channels import Channels
 from intertie.wire.tasks import spec_to_pb
 from regional.adapters.log.store import LogStore
+from regional.adapters.reading import RunReader
 from regional.app import Application as Region
 from regional.config import Config as RegionConfig
 
@@ -72,6 +75,26 @@ class Pool:
         )
         request = pb.CreateNativeTaskRequest(spec=spec_to_pb(spec), request_id=SystemIds().uuid7())
         return str((await self.stub.CreateNativeTask(request)).task)
+
+    async def read(self, task: str, offset: int) -> Bytes:
+        """A chunk of stdout, as the federation asks for it."""
+        assert self.region is not None
+        assert self.region._store is not None
+        blobs = BlobStore(str(self.site.root / "region" / "blobs"))
+        question = ReadBytes(
+            id=0,
+            task=task,
+            run=1,
+            rank=0,
+            stream="stdout",
+            path="",
+            offset=offset,
+            limit=65_536,
+            wait_ms=0,
+        )
+        answer = await RunReader(self.region._store, blobs, self.region.nodes.read).read(question)
+        assert isinstance(answer, Bytes)
+        return answer
 
     async def run(self, task: str) -> Any:
         page = await self.stub.ListRuns(pb.ListRunsRequest(page_size=100))
@@ -141,6 +164,34 @@ async def test_a_task_runs_and_its_usage_is_complete_in_the_log(pool: Pool, node
     (output,) = (await pool.run(task)).outputs
     assert pool.region is not None
     assert output.path == "answer"
+
+
+async def test_a_bounded_log_is_read_by_offset_and_from_its_end_live_and_after(
+    site: Any, pool: Pool
+) -> None:
+    agent = site.agent(scheduler=f"127.0.0.1:{pool.port}", task__log_bytes="64 KiB")
+    await agent.up()
+    lines = 40_000
+    wait = "until [ -e go ]; do sleep 0.05; done"
+    task = await pool.submit(f"seq -w {lines}; {wait}")
+    whole = b"".join(b"%05d\n" % (n + 1) for n in range(lines))
+    await pool.state(task, "RUNNING")
+
+    async def printed() -> bool:
+        return (await pool.read(task, -6)).data == b"40000\n"
+
+    await eventually(printed, WITHIN_S, what="the last line")
+    for state in ("live", "ended"):
+        first, last = await pool.read(task, 0), await pool.read(task, -600)
+        assert (first.offset, first.data) == (0, whole[: len(first.data)]), state
+        assert (last.offset, last.data) == (len(whole) - 600, whole[-600:]), state
+        after = await pool.read(task, first.next_offset)
+        assert after.offset > first.next_offset, "the middle was dropped"
+        assert after.data == whole[after.offset :][: len(after.data)], state
+        assert last.final is (state == "ended")
+        if state == "live":
+            (next(agent.state.rglob("work")) / "go").touch()
+            await pool.state(task, "ENDED")
 
 
 async def test_a_restarted_region_finds_its_runs_and_loses_nothing(pool: Pool, node: Any) -> None:

@@ -221,6 +221,21 @@ async def test_the_tail_of_a_live_log_begins_that_many_bytes_before_its_end(
     assert [(chunk.offset, chunk.data) for chunk in chunks] == [(200_000, b"the end")]
 
 
+async def test_the_tail_of_an_ended_log_is_found_by_who_keeps_it(
+    tasks: Any, eu: FakeRegion, create: Create
+) -> None:
+    made = await tasks.CreateTask(create())
+    await reaches(tasks, made.name, "RUNNING")
+    eu.logs[made.name, "stdout"] = b"x" * 100_000 + b"the end"
+    await eu.end(made.name)
+    await reaches(tasks, made.name, "SUCCEEDED")
+    for tail, begin in ((7, 100_000), (1 << 40, 0)):
+        request = pb.ReadTaskLogsRequest(name=made.name, tail_bytes=tail)
+        chunks = [chunk async for chunk in tasks.ReadTaskLogs(request)]
+        assert chunks[0].offset == begin
+        assert chunks[-1].data.endswith(b"the end")
+
+
 async def test_followed_logs_end_when_the_run_has_ended(
     tasks: Any, eu: FakeRegion, create: Create
 ) -> None:
