@@ -46,8 +46,13 @@ class Processes:
         self._collecting: set[RunKey] = set()
 
     def may_exist(self, run: NodeRun) -> bool:
-        """Whether the keeper may have a process of a live run."""
-        return run.key in self._launched or run.phase in _STARTED
+        """Whether the keeper may have a process of a live run.
+
+        Until a keeper has answered this core, one that was to start may have been launched by the
+        core before it, which a failed commit discarded.
+        """
+        unasked = not self._is_up and run.phase is Phase.STARTING
+        return unasked or run.key in self._launched or run.phase in _STARTED
 
     # --- the keeper ------------------------------------------------------------------------------
 
