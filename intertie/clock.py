@@ -10,6 +10,8 @@ from pathlib import Path
 
 from intertie.ports import Now
 
+_VARIANTS = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+
 
 class SystemClock:
     """CLOCK_BOOTTIME and UTC of this machine. `offset_ms` shifts UTC only (clock-skew tests)."""
@@ -35,11 +37,9 @@ class SystemIds:
 
     def uuid7(self) -> str:
         """A UUIDv7 (RFC 9562 section 5.7): 48 bits of milliseconds, 74 bits of randomness."""
-        value = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
-        value = value & ~(0xF << 76) | 0x7 << 76
-        value = value & ~(0x3 << 62) | 0x2 << 62
-        text = f"{value:032x}"
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        ms, drawn = time.time_ns() // 1_000_000, secrets.token_hex(10)
+        when, variant = f"{ms:012x}", _VARIANTS[drawn[0]]
+        return f"{when[:8]}-{when[8:]}-7{drawn[1:4]}-{variant}{drawn[4:7]}-{drawn[7:19]}"
 
     def token_hex(self, n_bytes: int) -> str:
         """Unpredictable bytes as hex."""

@@ -4,7 +4,8 @@ No NUL bytes, valid Unicode; paths are relative, plain, and the same on every ma
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 MAX_PATH_BYTES = 1024
 MAX_NAME_BYTES = 255
@@ -45,21 +46,34 @@ def relative_path_fault(path: str) -> str:
     return ""
 
 
-def clashes(paths: Iterable[str]) -> Iterator[tuple[int, str]]:
+def clashes(paths: Iterable[str]) -> Sequence[tuple[int, str]]:
     """The index of each path that is given before, or lies below one that is given, and why."""
-    seen: set[str] = set()
     listed = list(paths)
     every = set(listed)
+    folders = {folder for path in listed if "/" in path for folder in _above(path)}
+    if len(every) == len(listed) and every.isdisjoint(folders):
+        return ()
+    return tuple(_clashes(listed, every))
+
+
+def _clashes(listed: Sequence[str], every: AbstractSet[str]) -> Iterator[tuple[int, str]]:
+    seen: set[str] = set()
     for i, path in enumerate(listed):
         if path in seen:
             yield i, f"{path[:120]!r} is given twice"
         seen.add(path)
-        parent = path.rpartition("/")[0]
-        while parent:
-            if parent in every:
-                yield i, f"{path[:120]!r} lies below {parent[:120]!r}, which is a file"
+        for folder in _above(path):
+            if folder in every:
+                yield i, f"{path[:120]!r} lies below {folder[:120]!r}, which is a file"
                 break
-            parent = parent.rpartition("/")[0]
+
+
+def _above(path: str) -> Iterator[str]:
+    """The folders that a path lies in, the nearest first."""
+    cut = path.rfind("/")
+    while cut > 0:
+        yield path[:cut]
+        cut = path.rfind("/", 0, cut)
 
 
 def _encodes(text: str) -> bool:

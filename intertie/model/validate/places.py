@@ -4,16 +4,21 @@ from collections.abc import Sequence
 
 from intertie.model.jurisdiction import Jurisdiction, covering, path_fault
 from intertie.model.names import REGION
-from intertie.model.spec import Placement, Residency, TaskSpec
+from intertie.model.spec import Placement, Residency, RunSpec, TaskSpec
 from intertie.model.validate import limits
 from intertie.model.validate.iso3166 import code_fault
 from intertie.model.validate.violations import Violations
 
+_UNSAID = TaskSpec(run=RunSpec())
+"""A spec that says nothing: what is left out is this very object, in most specs."""
+
 
 def check_places(spec: TaskSpec, found: Violations) -> None:
     """Check `residency` and `placement`."""
-    _residency(spec.residency, found)
-    _placement(spec.placement, found)
+    if spec.residency is not _UNSAID.residency:
+        _residency(spec.residency, found)
+    if spec.placement is not _UNSAID.placement:
+        _placement(spec.placement, found)
 
 
 def _residency(residency: Residency, found: Violations) -> None:

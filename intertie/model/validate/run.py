@@ -9,7 +9,6 @@ from intertie.model.validate import limits
 from intertie.model.validate.task import check_duration
 from intertie.model.validate.violations import Violations
 
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 RESERVED_ENV = "INTERTIE_"
 """Variables that the agent sets; a task may not."""
@@ -84,7 +83,7 @@ def _command(field: str, command: Sequence[str], run: RunSpec, found: Violations
 def _env(run: RunSpec, found: Violations) -> None:
     total = 0
     for name, value in run.env.items():
-        if not _ENV_NAME.fullmatch(name):
+        if not (name.isascii() and name.isidentifier()):
             found.add("run.env", f"{name[:80]!r} is no name of a variable")
         elif name.startswith(RESERVED_ENV):
             found.add(
@@ -93,7 +92,7 @@ def _env(run: RunSpec, found: Violations) -> None:
         elif fault := text_fault(value):
             found.add(f"run.env.{name[:80]}", fault)
         else:
-            size = len(name) + len(value.encode()) + 2
+            size = len(name) + (len(value) if value.isascii() else len(value.encode())) + 2
             total += size
             if size > limits.MAX_ENV_VARIABLE_BYTES:
                 found.too_large(

@@ -45,13 +45,14 @@ def _labels(spec: TaskSpec, found: Violations) -> None:
     if len(spec.labels) > limits.MAX_LABELS:
         found.too_large("labels", f"{len(spec.labels)} labels; the limit is {limits.MAX_LABELS}")
     for key, value in spec.labels.items():
-        field = f"labels.{key[:80]}"
         if not LABEL_KEY.fullmatch(key):
             found.add("labels", f"{key[:80]!r} is no label: a-z, 0-9, _.-, a letter first")
+        elif value.isascii() and value.isprintable() and len(value) <= limits.MAX_LABEL_BYTES:
+            continue  # nearly all values
         elif _CONTROL.search(value) or text_fault(value):
-            found.add(field, "must be text without control characters")
+            found.add(f"labels.{key[:80]}", "must be text without control characters")
         elif len(value.encode()) > limits.MAX_LABEL_BYTES:
-            found.too_large(field, f"is over {limits.MAX_LABEL_BYTES} bytes")
+            found.too_large(f"labels.{key[:80]}", f"is over {limits.MAX_LABEL_BYTES} bytes")
 
 
 def _tolerance(tolerance: Tolerance, found: Violations) -> None:
