@@ -27,7 +27,7 @@ from intertie.model.link import (
 )
 from intertie.model.names import TaskName
 from intertie.model.pool import Summary
-from intertie.model.states import OnDisconnect, RunState, TaskState
+from intertie.model.states import OnDisconnect, Outcome, RunState, TaskState
 from intertie.model.task import Task
 from intertie.model.token import Token
 
@@ -146,6 +146,8 @@ class Regions:
             return
         if update.state is RunState.ENDED:
             after = lifecycle.ended(task, update, core.now.utc_ms)
+            if update.outcome is Outcome.REJECTED and not after.is_final:
+                after = lifecycle.excluding(after, region)  # a node of it found that it may not
             reason = str(update.outcome)
             core.change(task, after, reason, region, update.message)
             self._send(region, RunClosed(task=update.task, token=update.token))

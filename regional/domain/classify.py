@@ -32,8 +32,15 @@ class Cause:
     message: str
 
 
-def classify(update: AgentRunUpdate, stop: StopOrder | None) -> Cause:
-    """The meaning of an ENDED update; `stop` is the region's own order, if there was one."""
+def classify(update: AgentRunUpdate, stop: StopOrder | None, *, federation_was_away: bool) -> Cause:
+    """The meaning of an ENDED update.
+
+    Args:
+        update: what the agent saw.
+        stop: the region's own order, if there was one.
+        federation_was_away: whether the region had no lease of the federation to pass on when the
+            run ended.
+    """
     seen = update.evidence
     if seen.get("unkillable") and seen.get("lost"):
         return Cause(
@@ -44,6 +51,10 @@ def classify(update: AgentRunUpdate, stop: StopOrder | None) -> Cause:
     for name, cause in _KERNEL.items():
         if seen.get(name):
             return cause
+    if seen.get("deadline"):
+        return _by_deadline(federation_was_away)
+    if seen.get("residency"):
+        return Cause(Outcome.REJECTED, None, "region", seen["residency"])
     errno = seen.get("errno", "")
     if errno:
         text = _TEXT.get(errno, f"it could not be started ({errno})")
@@ -64,15 +75,21 @@ def by_order(stop: StopOrder) -> Cause:
 _KERNEL: Mapping[str, Cause] = {
     "lost": Cause(Outcome.LOST, None, "region", "the node lost it"),
     "superseded": Cause(Outcome.SUPERSEDED, None, "federation", "a newer run replaced it"),
-    "deadline": Cause(
-        Outcome.LOST, None, "federation", "its lease was over before the region answered again"
-    ),
     "oom": Cause(
         Outcome.FAILED, FailureClass.OOM_HOST, "task", "it needed more memory than it asked for"
     ),
     "timeout": Cause(Outcome.TIMED_OUT, FailureClass.TIME_LIMIT, "task", "it ran into its timeout"),
     "disk": Cause(Outcome.FAILED, FailureClass.IO, "task", "it filled its disk quota"),
 }
+
+
+def _by_deadline(federation_was_away: bool) -> Cause:
+    """A lease that ended: the federation's doing only if the region itself had none any longer."""
+    if federation_was_away:
+        text = "its lease was over before the federation answered the region again"
+        return Cause(Outcome.LOST, None, "federation", text)
+    text = "its lease was over before the region answered again"
+    return Cause(Outcome.LOST, None, "region", text)
 
 
 def _succeeded(update: AgentRunUpdate) -> bool:

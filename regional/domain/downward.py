@@ -162,9 +162,9 @@ class Downward:
             if listed.pop((run.task, run.token), None) is not None:
                 if run.stop is not None:
                     self._send_stop(run)
-            elif not run.started_ms and run.stop is None:
+            elif not run.has_begun and run.stop is None:
                 self._send_start(run)
-            elif not run.started_ms:
+            elif not run.has_begun:
                 self._lost(run, "it had not started")
             elif run.life != life_of(node.hello):
                 self._lost(run, "its node began anew without it")
@@ -260,7 +260,8 @@ class Downward:
 
     def _ended(self, run: RegionRun, update: AgentRunUpdate) -> None:
         core = self._core
-        cause = classify(update, run.stop)
+        away = core.upward.was_away(update.ended_ms)
+        cause = classify(update, run.stop, federation_was_away=away)
         seen = replace(
             run,
             started_ms=run.started_ms or update.started_ms,

@@ -114,6 +114,11 @@ class RegionRun:
         return self.state is not RunState.ENDED
 
     @property
+    def has_begun(self) -> bool:
+        """Whether its node has said anything that shows that the present placement ran."""
+        return bool(self.started_ms or self.intervals)
+
+    @property
     def rank(self) -> int:
         """Order in the queue: native, guaranteed, normal, opportunistic."""
         if self.native:

@@ -54,6 +54,7 @@ class Upward:
         self._link = 0
         self._sent_ns: dict[int, int] = {}
         self._lease_until_ns = 0
+        self._away_ns: tuple[int, int] | None = None
         self._revision = 0
         self._summary_due_ns = 0
 
@@ -71,6 +72,23 @@ class Upward:
         """What is left of the federation's lease, counted from when its renewal was sent."""
         left_ns = self._lease_until_ns - self._core.now.boot_ns
         return max(0, left_ns // MS - self._core.timing.delta_ms)
+
+    def was_away(self, utc_ms: int) -> bool:
+        """Whether too little was left of the federation's lease to pass a whole one on, then.
+
+        Nodes stop what lives on a lease before the region's own is over, so that this counts from
+        earlier. A region that has just begun, and has had no lease yet, blames itself.
+        """
+        core = self._core
+        at_ns = core.now.boot_ns - (core.now.utc_ms - utc_ms) * MS
+        spans = [self._away_ns, self._away_now()]
+        return any(span is not None and span[0] <= at_ns <= span[1] for span in spans)
+
+    def _away_now(self) -> tuple[int, int] | None:
+        """Since when the lease has been too short to pass on, and now."""
+        short_ns = self._lease_until_ns - self._core.timing.agent_lease_ms * MS
+        now_ns = self._core.now.boot_ns
+        return (short_ns, now_ns) if self._lease_until_ns and short_ns < now_ns else None
 
     # --- link ------------------------------------------------------------------------------------
 
@@ -140,6 +158,7 @@ class Upward:
         assert sent_ns <= self._core.now.boot_ns, "a renewal was sent before its answer came"
         until = sent_ns + grant.lease_ms * MS
         if until > self._lease_until_ns:
+            self._away_ns = self._away_now() or self._away_ns
             self._lease_until_ns = until
             self._core.scheduling.freed()
 

@@ -202,3 +202,11 @@ def test_cancelling_a_superseded_run_names_a_newer_one(room: Any, pick: Any) -> 
     ((_, stop),) = pick.sends(effects, CancelRun)
     assert stop.superseded
     assert stop.epoch == old.epoch
+
+
+def test_a_region_that_finds_it_may_not_run_a_task_is_never_asked_again(room: Any) -> None:
+    task = room.running()
+    room.end(task, Outcome.REJECTED, message="US is not in DE")
+    after = room.task(task)
+    assert (after.state, after.excluded, after.attempts) == (TaskState.PENDING, ("eu",), 0)
+    assert room.place_again() == []

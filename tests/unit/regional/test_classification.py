@@ -34,13 +34,17 @@ def _update(
         (_update(signal=9), U.FAILED, F.UNKNOWN, "task"),
         (_update(signal=9, evidence={"oom": "1"}), U.FAILED, F.OOM_HOST, "task"),
         (_update(signal=9, evidence={"timeout": "1"}), U.TIMED_OUT, F.TIME_LIMIT, "task"),
-        (_update(signal=9, evidence={"deadline": "1"}), U.LOST, None, "federation"),
+        (_update(signal=9, evidence={"deadline": "1"}), U.LOST, None, "region"),
         (_update(signal=9, evidence={"disk": "1"}), U.FAILED, F.IO, "task"),
         (_update(evidence={"lost": "keeper"}), U.LOST, None, "region"),
         (_update(evidence={"superseded": "1"}), U.SUPERSEDED, None, "federation"),
         (_update(evidence={"errno": "ENOENT"}), U.FAILED, F.USER, "task"),
         (_update(evidence={"errno": "EPERM"}), U.FAILED, F.USER, "task"),
         (_update(evidence={"staging": "no such blob"}), U.FAILED, F.ENVIRONMENT, "region"),
+        (
+            _update(evidence={"residency": "US is not in DE", "staging": "US is not in DE"}),
+            *(U.REJECTED, None, "region"),
+        ),
         (_update(0, evidence={"output": "model.npz is missing"}), U.FAILED, F.USER, "task"),
         (
             _update(signal=9, evidence={"unkillable": "1", "lost": "1"}),
@@ -55,24 +59,43 @@ def _update(
 def test_each_kind_of_evidence_has_its_meaning(
     update: AgentRunUpdate, outcome: Outcome, failure: FailureClass | None, cause: str
 ) -> None:
-    found = classify(update, None)
+    found = classify(update, None, federation_was_away=False)
     assert (found.outcome, found.failure_class, found.cause) == (outcome, failure, cause)
 
 
+def test_a_lease_that_ended_is_the_federations_doing_only_when_it_was_away() -> None:
+    found = classify(_update(signal=9, evidence={"deadline": "1"}), None, federation_was_away=True)
+    assert (found.outcome, found.cause) == (Outcome.LOST, "federation")
+
+
 def test_our_own_order_to_stop_explains_the_end_before_anything_else() -> None:
-    found = classify(_update(signal=9, evidence={"oom": "1", "stopped": "power"}), STOP)
+    found = classify(
+        _update(signal=9, evidence={"oom": "1", "stopped": "power"}),
+        STOP,
+        federation_was_away=False,
+    )
     assert (found.outcome, found.cause, found.message) == (Outcome.EVICTED, "owner", "power")
 
 
 def test_what_ended_well_by_itself_has_succeeded_though_it_was_to_stop() -> None:
-    assert classify(_update(0), STOP).outcome is Outcome.SUCCEEDED
-    assert classify(_update(0, evidence={"stopped": "1"}), STOP).outcome is Outcome.EVICTED
+    assert classify(_update(0), STOP, federation_was_away=False).outcome is Outcome.SUCCEEDED
+    assert (
+        classify(_update(0, evidence={"stopped": "1"}), STOP, federation_was_away=False).outcome
+        is Outcome.EVICTED
+    )
 
 
 def test_a_node_that_cannot_kill_is_at_fault_whatever_was_ordered() -> None:
-    found = classify(_update(signal=9, evidence={"unkillable": "1", "lost": "1"}), STOP)
+    found = classify(
+        _update(signal=9, evidence={"unkillable": "1", "lost": "1"}),
+        STOP,
+        federation_was_away=False,
+    )
     assert found.failure_class is FailureClass.HARDWARE
 
 
 def test_a_missing_executable_is_named_in_words() -> None:
-    assert "does not exist" in classify(_update(evidence={"errno": "ENOENT"}), None).message
+    assert (
+        "does not exist"
+        in classify(_update(evidence={"errno": "ENOENT"}), None, federation_was_away=False).message
+    )

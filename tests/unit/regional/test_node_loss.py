@@ -238,3 +238,49 @@ def test_messages_of_an_older_stream_of_a_node_are_not_heard(
     linked.links["n1"] = old
     assert linked.ends("n1", order) == []
     assert linked.run(task).state is RunState.RUNNING
+
+
+def _killed_at_the_deadline(region: Any, order: StartRun) -> None:
+    region.ends("n1", order, exit_code=None, signal=9, evidence={"deadline": "1"})
+
+
+def test_a_lease_that_ended_while_the_federation_answered_is_the_regions_doing(
+    linked: Any, ask: Any
+) -> None:
+    task, order = _running(linked, ask, ask.moving(), retries=0)
+    linked.pass_ms(LEASE_MS)
+    linked.renew()
+    _killed_at_the_deadline(linked, order)
+    assert (linked.run(task).outcome, linked.run(task).cause) == (Outcome.LOST, "region")
+
+
+def test_a_lease_that_ended_while_the_federation_was_away_is_its_doing_even_if_told_later(
+    linked: Any, ask: Any
+) -> None:
+    tasks = [_running(linked, ask, ask.moving(), retries=0) for _ in range(2)]
+    linked.pass_ms(18_000)
+    _killed_at_the_deadline(linked, tasks[0][1])
+    ended_ms = linked.now.utc_ms
+    linked.renew()
+    linked.pass_ms(5_000)
+    late = AgentRunUpdate(
+        task=tasks[1][0],
+        token=tasks[1][1].token,
+        state=RunState.ENDED,
+        ended_ms=ended_ms,
+        signal=9,
+        evidence={"deadline": "1"},
+    )
+    linked.says("n1", late)
+    assert [linked.run(task).cause for task, _ in tasks] == ["federation", "federation"]
+
+
+def test_a_run_that_its_node_may_not_run_for_residency_goes_back_as_rejected(
+    linked: Any, ask: Any, spec: Any
+) -> None:
+    task, out = linked.assign(spec)
+    (order,) = ask.sent(out, StartRun)
+    why = {"residency": "US is not in DE", "staging": "US is not in DE"}
+    (update,) = ask.sent(linked.ends("n1", order, exit_code=None, evidence=why), RunUpdate)
+    assert (update.outcome, update.failure_class) == (Outcome.REJECTED, None)
+    assert linked.run(task).state is RunState.ENDED
