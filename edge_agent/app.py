@@ -25,6 +25,7 @@ from edge_agent.adapters.work.collecting import Collector
 from edge_agent.adapters.work.staging import Stager
 from edge_agent.domain.core import ORDER, RUN, SAMPLE, SHARD, AgentCore, Node
 from edge_agent.domain.events import RunKey
+from edge_agent.domain.lease import Reserve
 from edge_agent.domain.run import PUBLIC, NodeRun
 from edge_agent.domain.settings import Settings
 from intertie.clock import SystemClock, SystemIds
@@ -207,12 +208,17 @@ class Application:
             lambda: self._hello(capability),
             pump.tell,
             free_disk=self._free_disk,
+            reserve=self._reserve,
             clock=self._clock,
             rng=self._rng,
             dialling=Dialling(settings.reconnect_ms / 1000, settings.reconnect_most_ms / 1000),
         )
         link.serve_logs(LogReads(self._find_logs, link.answer))
         return link
+
+    @property
+    def _reserve(self) -> Reserve:
+        return Reserve(self.settings.kill_ms, self.settings.delta_ms)
 
     def _task_settings(self) -> TaskSettings:
         settings = self.settings
@@ -238,8 +244,7 @@ class Application:
         node = Node(
             site=settings.site,
             slots=settings.uid_count,
-            kill_ms=settings.kill_ms,
-            delta_ms=settings.delta_ms,
+            reserve=self._reserve,
             resend_ms=settings.resend_ms,
         )
         return AgentCore(loaded, now, node=node)

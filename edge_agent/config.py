@@ -73,12 +73,12 @@ class TimingSection(Section):
     kill: Millis = Field(
         default=of_text("10s"),
         gt=0,
-        description="Within which a kill is verified; the region's `timing.kill` must be the same.",
+        description="Within which a kill is verified; the region's `timing.kill` may not be less.",
     )
     delta: Millis = Field(
         default=of_text("1s"),
         ge=0,
-        description="Margin of every lease; the region's `timing.delta` must be the same.",
+        description="Margin of every lease; that of the region counts where it is more.",
     )
     resend: Millis = Field(
         default=of_text("5s"),

@@ -29,7 +29,7 @@ from edge_agent.domain.events import (
     Staged,
     StagingFailed,
 )
-from edge_agent.domain.lease import Lease
+from edge_agent.domain.lease import Lease, Reserve
 from edge_agent.domain.orders import Orders
 from edge_agent.domain.processes import Processes
 from edge_agent.domain.run import NodeRun, Phase
@@ -59,8 +59,7 @@ class Node:
 
     site: str
     slots: int
-    kill_ms: int = 10_000
-    delta_ms: int = 1_000
+    reserve: Reserve
     resend_ms: int = 3_000
     retry_ms: int = 1_000
 
@@ -75,7 +74,7 @@ class AgentCore:
         self.runs: dict[RunKey, NodeRun] = {}
         self.orders: dict[RunKey, StartRun] = {}
         self.agenda = Agenda()
-        self.lease = Lease(kill_ms=node.kill_ms, delta_ms=node.delta_ms)
+        self.lease = Lease(node.reserve)
         self.slots = Slots(node.slots)
         self.telling = Telling(self, resend_ms=node.resend_ms)
         self.saving = Saving(self)
@@ -134,6 +133,7 @@ class AgentCore:
 
     def _region_up(self, event: RegionUp) -> None:
         self.jurisdiction = event.jurisdiction
+        self.lease.agree(event.reserve)
         self.telling.attached(event.link)
 
     def _region_down(self, event: RegionDown) -> None:

@@ -6,6 +6,7 @@ Instants end in `_ns` and count on the boot clock; `_ms` are durations, or UTC w
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from edge_agent.domain.lease import Reserve
 from intertie.model.agentlink import CheckpointOffer, FromAgent, FromRegionToAgent, StartRun
 from intertie.model.task import StoredFile
 from intertie.model.token import Token
@@ -34,6 +35,7 @@ class RegionUp:
 
     link: int
     jurisdiction: str
+    reserve: Reserve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -133,7 +133,11 @@ class AgentBytes:
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentWelcome:
-    """Answer to AgentHello: the session, and the intervals to keep."""
+    """Answer to AgentHello: the session, and the intervals to keep.
+
+    `kill_ms` is within which the region counts on a kill being verified (0 = it does not say),
+    `delta_ms` the margin of every lease.
+    """
 
     region: str
     incarnation: str
@@ -142,6 +146,8 @@ class AgentWelcome:
     beat_ms: int
     jurisdiction: str
     features: tuple[str, ...] = ()
+    kill_ms: int = 0
+    delta_ms: int = 0
 
 
 @quick

@@ -148,6 +148,8 @@ class Downward:
                 protocol=1,
                 beat_ms=core.timing.beat_every_ms,
                 jurisdiction=core.site.jurisdiction,
+                kill_ms=core.timing.kill_ms,
+                delta_ms=core.timing.delta_ms,
             ),
         )
         self._adopt(node)

@@ -14,6 +14,7 @@ import grpc.aio
 
 from edge_agent.adapters.region.logs import LogReads
 from edge_agent.domain.events import BeatSent, RegionDown, RegionSaid, RegionUp
+from edge_agent.domain.lease import Reserve
 from intertie.api.agent.v1 import link_pb2
 from intertie.api.agent.v1 import link_service_pb2 as pb
 from intertie.api.agent.v1.link_service_pb2_grpc import AgentLinkServiceStub
@@ -63,6 +64,7 @@ class RegionLink:
         hello: made anew for each attempt; with what the node holds then.
         tell: takes events for the core.
         free_disk: bytes that tasks could still use.
+        reserve: what a kill on this node takes of a lease.
         clock: time.
         rng: spreads attempts.
     """
@@ -74,6 +76,7 @@ class RegionLink:
         tell: Callable[[object], None],
         *,
         free_disk: Callable[[], int],
+        reserve: Reserve,
         clock: Clock,
         rng: random.Random,
         dialling: Dialling = Dialling(),  # noqa: B008 - frozen
@@ -82,6 +85,7 @@ class RegionLink:
         self._hello = hello
         self._tell = tell
         self._free_disk = free_disk
+        self._reserve = reserve
         self._clock = clock
         self._rng = rng
         self._dialling = dialling
@@ -145,6 +149,8 @@ class RegionLink:
         taken = self.fault is not None and self.fault.reason is Reason.SESSION_TAKEN
         if taken:
             _log.error("ALARM: another agent has this node's id", problem=str(self.fault))
+        elif self.fault is not None and self.fault.reason is Reason.CONFIG_INVALID:
+            _log.error("ALARM: not fit for this region", problem=str(self.fault))
         elif self.fault is not None:
             _log.info("region away", reason=self.fault.reason.value, problem=self.fault.message)
         longest = self._dialling.taken_s if taken else pause_s
@@ -164,7 +170,8 @@ class RegionLink:
             if not isinstance(welcome, AgentWelcome):
                 raise PeerError(Reason.INVALID_FIELD, "The region's first message is no welcome.")
             agree("The region", welcome.protocol, welcome.protocol)
-            await self._serve(stream, responses, welcome, first)
+            reserve = self._reserve.agreed(welcome.kill_ms, welcome.delta_ms)
+            await self._serve(stream, responses, welcome, reserve, first)
         finally:
             stream.cancel()
 
@@ -173,6 +180,7 @@ class RegionLink:
         stream: Stream,
         responses: Responses,
         welcome: AgentWelcome,
+        reserve: Reserve,
         first: pb.AttachResponse,
     ) -> None:
         self._number += 1
@@ -180,7 +188,8 @@ class RegionLink:
         outbox: Outbox[link_pb2.AgentMessage] = Outbox()
         self._outbox = outbox
         self._was_up = True
-        self._tell(RegionUp(link=self._number, jurisdiction=welcome.jurisdiction))
+        place = welcome.jurisdiction
+        self._tell(RegionUp(link=self._number, jurisdiction=place, reserve=reserve))
         self._hear(first, start=1)
         self.is_up.set()
         _log.info("attached", region=welcome.region, incarnation=welcome.incarnation)

@@ -12,6 +12,7 @@ from intertie.api.regional.v1 import pool_service_pb2 as pb
 from intertie.api.regional.v1.pool_service_pb2_grpc import PoolServiceStub
 from intertie.clock import SystemClock, SystemIds
 from intertie.config import load
+from intertie.errors import Reason
 from intertie.model.link import Bytes, ReadBytes
 from intertie.model.spec import OutputSpec, Resources, RunSpec, TaskSpec
 from intertie.store.blobs import BlobStore
@@ -206,6 +207,17 @@ async def test_a_restarted_region_finds_its_runs_and_loses_nothing(pool: Pool, n
         assert end["complete"]
         assert await pool.held_ms(task) == end["boot_ms"] >= 1_000
         assert (await pool.run(task)).exit_code == code
+
+
+async def test_a_node_that_kills_slower_than_its_region_counts_on_does_not_attach(
+    site: Any, pool: Pool
+) -> None:
+    slow = site.agent("n2", scheduler=f"127.0.0.1:{pool.port}", timing__kill="3s")
+    await slow.up()
+    link = slow.live.link
+    await eventually(lambda: link.fault, WITHIN_S, what="the refusal")
+    assert (link.fault.reason, link.is_up.is_set()) == (Reason.CONFIG_INVALID, False)
+    assert "timing.kill" in link.fault.message
 
 
 async def test_an_evicted_task_is_stopped_and_says_so(pool: Pool, node: Any) -> None:

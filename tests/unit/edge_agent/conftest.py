@@ -17,6 +17,7 @@ from edge_agent.domain.events import (
     RunKey,
     ToRegion,
 )
+from edge_agent.domain.lease import Reserve
 from intertie.drive.drive import Loaded
 from intertie.drive.effects import Erase, Tick, Write
 from intertie.model.agentlink import (
@@ -34,6 +35,7 @@ from intertie.testing.scripted_region import start_order
 
 TASK = "projects/p1/tasks/07-01a22e89-65ab-704c-b12f-be4a9bae32c3"
 BOOT_KEEPER = "k1"
+RESERVE = Reserve(kill_ms=2_000, delta_ms=1_000)
 
 
 @dataclass
@@ -52,7 +54,7 @@ class Desk:
         self.core = self._make()
 
     def _make(self) -> AgentCore:
-        node = Node(site=self.site, slots=self.slots, kill_ms=2_000, delta_ms=1_000)
+        node = Node(site=self.site, slots=self.slots, reserve=RESERVE)
         loaded = [Loaded(kind, key, value) for (kind, key), value in self.rows.items()]
         return AgentCore(loaded, self.clock.now(), node=node)
 
@@ -77,7 +79,7 @@ class Desk:
     def attach(self) -> list[object]:
         """The region welcomes us on a new link."""
         self.link += 1
-        return self.tell(RegionUp(link=self.link, jurisdiction="DE/DE-HE/fra1"))
+        return self.tell(RegionUp(link=self.link, jurisdiction="DE/DE-HE/fra1", reserve=RESERVE))
 
     def keeper(self, *processes: Process, incarnation: str = BOOT_KEEPER) -> list[object]:
         """A keeper answers."""

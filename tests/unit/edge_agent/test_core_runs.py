@@ -1,5 +1,6 @@
 """What the core decides about runs: orders, phases, ends."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -146,7 +147,7 @@ def test_a_node_outside_of_the_bounds_refuses_with_the_rule(desk: Any) -> None:
 
 
 def test_without_a_site_of_its_own_a_node_is_where_its_region_is(bare_desk: Any) -> None:
-    bare_desk.core.node = type(bare_desk.core.node)(site="", slots=3)
+    bare_desk.core.node = replace(bare_desk.core.node, site="")
     bare_desk.ready()
     assert bare_desk.end(bare_desk.start(within=("FR",))).outcome is Outcome.REJECTED
 

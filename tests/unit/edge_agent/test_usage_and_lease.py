@@ -8,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edge_agent.domain.events import BeatSent, Extend, Launch, Measure, Measured, RegionDown, RunKey
-from edge_agent.domain.lease import Lease
+from edge_agent.domain.lease import Lease, Reserve
+from intertie.errors import IntertieError, Reason
 from intertie.metering.intervals import INTERVAL_MS
 from intertie.model.agentlink import AckUsage, UsageSample
 
 MS = 1_000_000
+RESERVE = Reserve(kill_ms=2_000, delta_ms=1_000)
 
 
 def key_of(order: Any) -> RunKey:
@@ -132,7 +134,7 @@ def test_durable_samples_leave_the_rows(desk: Any) -> None:
 
 
 def test_a_lease_counts_from_when_its_beat_was_sent() -> None:
-    lease = Lease(kill_ms=2_000, delta_ms=1_000)
+    lease = Lease(RESERVE)
     lease.sent(1, 10_000 * MS)
     assert lease.granted(1, 6_000)
     assert lease.stop_at_ns == 13_000 * MS
@@ -140,8 +142,26 @@ def test_a_lease_counts_from_when_its_beat_was_sent() -> None:
     assert not lease.holds(13_000 * MS)
 
 
+def test_a_lease_keeps_back_what_the_region_counts_with() -> None:
+    lease = Lease(RESERVE)
+    lease.agree(RESERVE.agreed(3_000, 500))
+    lease.sent(1, 10_000 * MS)
+    assert lease.granted(1, 6_000)
+    assert lease.stop_at_ns == 12_000 * MS
+
+
+def test_a_region_that_does_not_say_what_it_counts_with_changes_nothing() -> None:
+    assert RESERVE.agreed(0, 0) == RESERVE
+
+
+def test_a_node_that_kills_slower_than_its_region_counts_on_refuses_by_name() -> None:
+    with pytest.raises(IntertieError, match=r"timing\.kill") as refused:
+        RESERVE.agreed(1_999, 1_000)
+    assert refused.value.reason is Reason.CONFIG_INVALID
+
+
 def test_a_lease_of_nothing_extends_nothing() -> None:
-    lease = Lease(kill_ms=2_000, delta_ms=1_000)
+    lease = Lease(RESERVE)
     lease.sent(1, 10_000 * MS)
     assert lease.granted(1, 6_000)
     lease.sent(2, 11_000 * MS)
@@ -150,7 +170,7 @@ def test_a_lease_of_nothing_extends_nothing() -> None:
 
 
 def test_a_shorter_lease_takes_nothing_back_that_was_granted() -> None:
-    lease = Lease(kill_ms=2_000, delta_ms=1_000)
+    lease = Lease(RESERVE)
     lease.sent(1, 10_000 * MS)
     lease.granted(1, 6_000)
     lease.sent(2, 10_500 * MS)
@@ -160,7 +180,7 @@ def test_a_shorter_lease_takes_nothing_back_that_was_granted() -> None:
 
 @pytest.mark.parametrize("seq", [2, 7])
 def test_an_answer_to_no_beat_or_twice_grants_nothing(seq: int) -> None:
-    lease = Lease(kill_ms=2_000, delta_ms=1_000)
+    lease = Lease(RESERVE)
     lease.sent(1, 10_000 * MS)
     assert not lease.granted(seq, 6_000)
     assert lease.granted(1, 6_000)
@@ -168,7 +188,7 @@ def test_an_answer_to_no_beat_or_twice_grants_nothing(seq: int) -> None:
 
 
 def test_a_start_counts_from_the_last_beat_that_was_answered() -> None:
-    lease = Lease(kill_ms=2_000, delta_ms=1_000)
+    lease = Lease(RESERVE)
     lease.sent(1, 10_000 * MS)
     assert not lease.started_with(60_000), "no beat was answered yet"
     lease.granted(1, 6_000)
@@ -178,7 +198,7 @@ def test_a_start_counts_from_the_last_beat_that_was_answered() -> None:
 
 
 def test_many_unanswered_beats_are_not_kept_for_ever() -> None:
-    lease = Lease(kill_ms=2_000, delta_ms=1_000)
+    lease = Lease(RESERVE)
     for seq in range(1, 1_000):
         lease.sent(seq, seq * MS)
     assert not lease.granted(1, 6_000)

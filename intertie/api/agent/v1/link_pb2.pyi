@@ -196,7 +196,7 @@ class AgentByteChunk(_message.Message):
     def __init__(self, id: _Optional[int] = ..., data: _Optional[bytes] = ..., offset: _Optional[int] = ..., next_offset: _Optional[int] = ..., final: bool = ..., error: _Optional[str] = ..., error_message: _Optional[str] = ...) -> None: ...
 
 class AgentWelcome(_message.Message):
-    __slots__ = ("region", "incarnation", "software", "protocol", "beat_ms", "jurisdiction", "features")
+    __slots__ = ("region", "incarnation", "software", "protocol", "beat_ms", "jurisdiction", "features", "kill_ms", "delta_ms")
     REGION_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     SOFTWARE_FIELD_NUMBER: _ClassVar[int]
@@ -204,6 +204,8 @@ class AgentWelcome(_message.Message):
     BEAT_MS_FIELD_NUMBER: _ClassVar[int]
     JURISDICTION_FIELD_NUMBER: _ClassVar[int]
     FEATURES_FIELD_NUMBER: _ClassVar[int]
+    KILL_MS_FIELD_NUMBER: _ClassVar[int]
+    DELTA_MS_FIELD_NUMBER: _ClassVar[int]
     region: str
     incarnation: str
     software: str
@@ -211,7 +213,9 @@ class AgentWelcome(_message.Message):
     beat_ms: int
     jurisdiction: str
     features: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, region: _Optional[str] = ..., incarnation: _Optional[str] = ..., software: _Optional[str] = ..., protocol: _Optional[int] = ..., beat_ms: _Optional[int] = ..., jurisdiction: _Optional[str] = ..., features: _Optional[_Iterable[str]] = ...) -> None: ...
+    kill_ms: int
+    delta_ms: int
+    def __init__(self, region: _Optional[str] = ..., incarnation: _Optional[str] = ..., software: _Optional[str] = ..., protocol: _Optional[int] = ..., beat_ms: _Optional[int] = ..., jurisdiction: _Optional[str] = ..., features: _Optional[_Iterable[str]] = ..., kill_ms: _Optional[int] = ..., delta_ms: _Optional[int] = ...) -> None: ...
 
 class AgentLease(_message.Message):
     __slots__ = ("seq", "lease_ms")
