@@ -21,12 +21,6 @@ RETRY_MOST_S = 5.0
 SLEEP_MOST_S = 1.0
 """Timers of the event loop stand still while the host is suspended, deadlines of a core do not: so
 they are looked at this often."""
-APART_S = 0.01
-"""Turns for which no caller waits begin this far apart: a busy link then costs one commit, one
-write per stream and one wake-up per dozens of messages, not per message (bench/roundtrip.py). A
-caller is never kept waiting, nor the first message after a pause."""
-CROWD = 500
-"""So many events are a turn of their own at once."""
 MAX_WAITING = 50_000
 """Callers that may wait at once; beyond, they are told to come back later."""
 
@@ -73,8 +67,6 @@ class Pump:
         self._decoders = decoders
         self._release = release
         self._wake = asyncio.Event()
-        self._hurry = asyncio.Event()
-        self._began_s = 0.0
         self._took = asyncio.Event()
         self._next_ticket = 1
         self._waiting: dict[int, One | Many] = {}
@@ -99,7 +91,6 @@ class Pump:
         """
         self._stopping = True
         self._wake.set()
-        self._hurry.set()
         self._took.set()
         if self._task is not None:
             await asyncio.wait([self._task])
@@ -109,8 +100,6 @@ class Pump:
         """Queue an event for which nobody waits."""
         self.drive.push(event)
         self._wake.set()
-        if self.drive.backlog >= CROWD:
-            self._hurry.set()
 
     async def ask(self, make: Make, request: Named | None = None) -> object:
         """Queue `make(ticket)` and wait for its reply.
@@ -163,7 +152,6 @@ class Pump:
         self._waiting[ticket] = caller
         self.drive.push(make(ticket), Request(*request, ticket) if request else None)
         self._wake.set()
-        self._hurry.set()
 
     async def ended(self) -> None:
         """Return when the loop has ended, by `stop`; raises what broke it."""
@@ -191,24 +179,13 @@ class Pump:
         if self.drive.deadline is not None:
             self.drive.tick(self._clock.now())
         if self.drive.backlog:
-            await self._gather()
             await self._turn()
             # Nothing else may have waited: a release that tells the pump would hold the loop.
             await asyncio.sleep(0)
         else:
             await self._sleep()
 
-    async def _gather(self) -> None:
-        """Let a turn that nobody waits for keep its distance from the one before."""
-        loop = asyncio.get_running_loop()
-        left_s = self._began_s + APART_S - loop.time()
-        if left_s > 0 and not self._hurry.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._hurry.wait(), left_s)
-        self._began_s = loop.time()
-
     async def _turn(self) -> None:
-        self._hurry.clear()
         names = self.drive.take()
         assert names is not None, "a turn without a core or events"
         self._took.set()
