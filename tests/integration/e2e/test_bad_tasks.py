@@ -43,7 +43,7 @@ async def test_a_thousand_children_end_with_their_task(person: Any) -> None:
     """
     task = await person.submit(script, large=True)
     await person.until_printed(task, b"forked")
-    assert len(person.processes(task)) > CHILDREN
+    assert len(person.processes(task)) >= CHILDREN
     await person.client.cancel_task(str(task.name), "enough")
     ended = await person.ended(task)
     assert ended.state is TaskState.CANCELLED
