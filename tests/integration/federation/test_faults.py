@@ -10,8 +10,10 @@ import grpc.aio
 import pytest
 
 from federation.app import Application
+from intertie.api.federation.v1 import states_pb2
 from intertie.api.federation.v1 import task_service_pb2 as pb
 from intertie.errors import Reason
+from intertie.testing.faulty_store import FaultyStore
 from intertie.testing.waiting import eventually
 from intertie.transport.failure import error_from_rpc
 
@@ -19,6 +21,7 @@ PARENT = "projects/demo"
 Create = Callable[..., pb.CreateTaskRequest]
 WITHIN_S = 20.0
 BATCH = 50
+PENDING = states_pb2.TASK_STATE_PENDING
 
 
 def batch(create: Create, first: int) -> pb.BatchCreateTasksRequest:
@@ -190,3 +193,25 @@ async def test_regions_attach_again_after_the_store_was_away(
         await region.run_of(made.name)
     finally:
         await here.close()
+
+
+async def test_reads_show_nothing_that_is_not_durable_yet(
+    replica: Application, tasks: Any, create: Create, request_id: Callable[[int], str]
+) -> None:
+    made = await tasks.CreateTask(create())
+    pump = replica._pump
+    assert pump is not None
+    store = FaultyStore(pump.store)
+    pump.store = store
+    gate = store.delay()
+    cancel = pb.CancelTaskRequest(name=made.name, request_id=request_id(2))
+    cancelled = asyncio.ensure_future(tasks.CancelTask(cancel))
+    await gate.reached()
+    assert (await tasks.GetTask(pb.GetTaskRequest(name=made.name))).state == PENDING
+    assert (await tasks.ExplainTask(pb.ExplainTaskRequest(name=made.name))).state == PENDING
+    (listed,) = (await tasks.ListTasks(pb.ListTasksRequest(parent="projects/demo"))).tasks
+    assert listed.state == PENDING
+    gate.release()
+    assert (await cancelled).state == states_pb2.TASK_STATE_CANCELLED
+    explained = await tasks.ExplainTask(pb.ExplainTaskRequest(name=made.name))
+    assert explained.state == states_pb2.TASK_STATE_CANCELLED
