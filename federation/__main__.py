@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import gc
 import json
 import signal
 import sys
@@ -13,13 +12,11 @@ import uvloop
 
 from federation.app import Application
 from federation.config import Config
+from intertie import collector
 from intertie.clock import SystemClock
 from intertie.config import load
 from intertie.errors import IntertieError
 from intertie.telemetry import logs
-
-YOUNG_OBJECTS = 50_000
-"""New objects between two looks for cycles: those of about 500 submissions."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,7 +51,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 async def _serve(config: Config) -> int:
     application = Application(config)
     await application.start()
-    _spare_the_collector()
+    collector.spare()
     loop, told = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
@@ -72,24 +69,6 @@ async def _serve(config: Config) -> int:
             wait.cancel()
         await application.stop()
     return 0
-
-
-def _spare_the_collector() -> None:
-    """Look for cycles among young objects only, and seldom.
-
-    Live tasks are many, long-lived and free of cycles: with the defaults of Python a third of a
-    submission goes into looking through them (bench/submit.py), at last in pauses of seconds. What
-    has outlived one look is exempt from the next; reference counts still free it.
-    """
-
-    def exempt(phase: str, _info: dict[str, int]) -> None:
-        if phase == "stop":
-            gc.freeze()
-
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(YOUNG_OBJECTS)
-    gc.callbacks.append(exempt)
 
 
 if __name__ == "__main__":

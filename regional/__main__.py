@@ -10,6 +10,7 @@ from pathlib import Path
 
 import uvloop
 
+from intertie import collector
 from intertie.clock import SystemClock
 from intertie.config import load
 from intertie.errors import IntertieError
@@ -50,6 +51,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 async def _serve(config: Config) -> int:
     application = Application(config)
     await application.start()
+    collector.spare()
     loop, told = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)

@@ -44,6 +44,7 @@ from regional.adapters.log.sequencer import Sequencer
 from regional.adapters.log.signing import DurableSigner
 from regional.adapters.log.store import LOG_SHARD, LogStore
 from regional.adapters.log.witness import WitnessClient
+from regional.adapters.newest import newest_only
 from regional.adapters.reading import RunReader
 from regional.adapters.stubs import FederationStubs
 from regional.config import Config
@@ -353,7 +354,7 @@ class Application:
     def _release(self, effects: Sequence[object], logged: Sequence[Logged]) -> None:
         """Let the core's outward effects go, in their order, after their commit."""
         del logged
-        for effect in effects:
+        for effect in newest_only(effects):
             match effect:
                 case ToNode():
                     self.nodes.send(effect.node, effect.link, effect.message)

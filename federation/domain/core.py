@@ -8,7 +8,6 @@ region that still speaks of it may close its run.
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from federation.domain import lifecycle
 from federation.domain.events import (
@@ -36,6 +35,7 @@ from intertie.model.spec import TaskSpec
 from intertie.model.states import TaskState, WaitReason
 from intertie.model.task import Task, TaskEvent, Wait
 from intertie.ports import Now
+from intertie.values import changed
 
 LIVE, DONE, SPEC, GRANT, REGION = "task", "done", "spec", "grant", "region"
 """Kinds of rows: live tasks, final tasks, specs shared by an array, grants by their digest in the
@@ -317,7 +317,7 @@ class FederationCore:
 
 def with_spec(task: Task, spec: TaskSpec | None) -> Task:
     """The same task with its spec put in or left out (arrays share one stored spec)."""
-    return replace(task, spec=spec)
+    return changed(task, spec=spec)
 
 
 def not_live(project: str, id_: str) -> IntertieError:

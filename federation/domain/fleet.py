@@ -11,6 +11,7 @@ from intertie.model.link import RegionHello
 from intertie.model.pool import Summary
 from intertie.model.states import Reachability
 from intertie.ports import Now
+from intertie.values import changed
 
 MS = 1_000_000
 """Nanoseconds of a millisecond."""
@@ -89,9 +90,9 @@ class Fleet:
     def update(self, member: Member, **changes: object) -> Member:
         """Replace a member by a changed one."""
         assert self.members.get(member.hello.region) is member, "a change of an outdated member"
-        changed = replace(member, **changes)  # type: ignore[arg-type] # fields checked by replace
-        self.members[member.hello.region] = changed
-        return changed
+        after = changed(member, **changes)
+        self.members[member.hello.region] = after
+        return after
 
     def may_reassign_at(self, region: str, timing: Timing) -> int:
         """The boot_ns from which no run of the region that obeys its lease can still live."""

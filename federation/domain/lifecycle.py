@@ -5,12 +5,11 @@ core turns the difference into writes, log entries and messages. The table of al
 `intertie.model.states`.
 """
 
-from dataclasses import replace
-
 from intertie.model.link import RunUpdate
 from intertie.model.states import FailureClass, Outcome, RunState, TaskState, check_task
 from intertie.model.task import CheckpointRef, Run, Task
 from intertie.model.token import Token
+from intertie.values import changed
 
 RETRIED = frozenset(
     {
@@ -48,13 +47,13 @@ def moved(task: Task, state: TaskState, now_ms: int, **changes: object) -> Task:
     if state is not task.state:
         check_task(task.state, state)
     ended = now_ms if state.name in {"SUCCEEDED", "FAILED", "CANCELLED"} else task.ended_ms
-    return replace(  # fields are checked by replace
+    return changed(
         task,
         state=state,
         updated_ms=now_ms,
         ended_ms=ended,
         version=task.version + 1,
-        **changes,  # type: ignore[arg-type] # names and types are those of the callers below
+        **changes,
     )
 
 
@@ -84,7 +83,7 @@ def assigned(task: Task, region: str, jurisdiction: str, variant: int, now_ms: i
 
 def granted(task: Task, grant_sha256: str) -> Task:
     """The task whose newest run cites this grant."""
-    return replace(task, runs=(*task.runs[:-1], replace(_newest(task), grant_sha256=grant_sha256)))
+    return changed(task, runs=(*task.runs[:-1], changed(_newest(task), grant_sha256=grant_sha256)))
 
 
 def found(task: Task, state: RunState, now_ms: int) -> Task:
@@ -115,7 +114,7 @@ def ended(task: Task, update: RunUpdate, now_ms: int) -> Task:
     assert update.outcome is not None, "an end without an outcome"
     run = _merged(_newest(task), update)
     # Each placement inside the region is an attempt; the first was counted with the assignment.
-    task = replace(task, attempts=task.attempts + max(0, update.placements - 1))
+    task = changed(task, attempts=task.attempts + max(0, update.placements - 1))
     changes: dict[str, object] = {
         "runs": (*task.runs[:-1], run),
         "checkpoint": _best(task, update),
@@ -129,7 +128,7 @@ def ended(task: Task, update: RunUpdate, now_ms: int) -> Task:
 def lost(task: Task, now_ms: int, message: str) -> Task:
     """The task after its run was given up: the region is silent and every lease is over."""
     assert _newest(task).state is not RunState.ENDED, "a run that ended cannot be lost"
-    run = replace(
+    run = changed(
         _newest(task),
         state=RunState.ENDED,
         outcome=Outcome.LOST,
@@ -144,7 +143,7 @@ def lost(task: Task, now_ms: int, message: str) -> Task:
 def rejected(task: Task, reason: str, message: str, now_ms: int) -> Task:
     """The task after its region refused the assignment: it waits again, and remembers."""
     assert _newest(task).state is not RunState.ENDED, "a run that ended cannot be refused"
-    run = replace(
+    run = changed(
         _newest(task),
         state=RunState.ENDED,
         outcome=Outcome.REJECTED,
@@ -158,7 +157,7 @@ def rejected(task: Task, reason: str, message: str, now_ms: int) -> Task:
 
 def excluding(task: Task, region: str) -> Task:
     """The waiting task, never to be sent to this region again."""
-    return replace(task, excluded=tuple(sorted({*task.excluded, region})))
+    return changed(task, excluded=tuple(sorted({*task.excluded, region})))
 
 
 def _after_end(
@@ -196,7 +195,7 @@ def _newest(task: Task) -> Run:
 def _merged(run: Run, update: RunUpdate) -> Run:
     """The run with all that the update says; the update is the whole state at its region."""
     assert run.token.epoch == update.token.epoch, "an update of another run"
-    return replace(
+    return changed(
         run,
         token=update.token,
         state=update.state,

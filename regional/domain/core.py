@@ -164,7 +164,8 @@ class RegionCore:
             assert before.key == after.key, "a run keeps its task and epoch"
             assert before.token <= after.token, "tokens grow (I4)"
             assert before.revision < after.revision, "each change is a new revision"
-            assert self.runs.get(before.key) == before, "a change of what is not the present state"
+            present = self.runs.get(before.key)
+            assert present is before or present == before, "a change of an outdated state"
         if before is not None and before.node and before.node != after.node:
             self._release(before)
         if not after.is_live and after.node:

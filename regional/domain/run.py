@@ -6,7 +6,7 @@ longer.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from intertie.metering.intervals import split_run_time
 from intertie.model.names import order_of_id
@@ -15,6 +15,7 @@ from intertie.model.spec import Priority, TaskSpec
 from intertie.model.states import FailureClass, OnDisconnect, Outcome, RunState, check_run
 from intertie.model.task import CheckpointRef, StoredFile
 from intertie.model.token import Token
+from intertie.values import changed, quick
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,7 @@ class StopOrder:
     cause: str
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionRun:
     """Instants in UTC ms (0 = not yet), durations in ms by the boot clock of the node.
@@ -136,8 +138,7 @@ def moved(run: RegionRun, state: RunState, **changes: object) -> RegionRun:
     check_run(run.state, state)
     assert run.is_live, "an ended run never changes"
     assert (state is RunState.ENDED) == ("outcome" in changes), "an end, and only an end, has one"
-    changed = {"state": state, "revision": run.revision + 1, **changes}
-    return replace(run, **changed)  # type: ignore[arg-type] # fields are checked by replace
+    return changed(run, state=state, revision=run.revision + 1, **changes)
 
 
 def placed(
