@@ -5,8 +5,9 @@ under the same address. Must not start anything.
 """
 
 import json
+import random
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Self
@@ -18,6 +19,7 @@ JURISDICTION = "CN/CN-JS/suzhou-park"
 TRUST_DOMAIN = "intertie.example"
 PROJECT = "demo"
 FORMAT = 1
+FIRST_PORT, LAST_PORT = 10_000, 32_768
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +131,23 @@ class Layout:
         return cls(path.expanduser().resolve())
 
 
-def describe(agents: int) -> Description:
-    """A new federation with free ports, all held at once so that no two are the same."""
+def describe(agents: int, rng: random.Random | None = None) -> Description:
+    """A new federation with free ports, all held at once so that no two are the same.
+
+    They are below those that the system gives to outgoing connections: one of these could take the
+    port of a process that was killed, before it is started again.
+    """
+    candidates = list(range(FIRST_PORT, _first_given_port()))
+    (rng or random.SystemRandom()).shuffle(candidates)
     with ExitStack() as stack:
 
         def free() -> int:
-            listener = stack.enter_context(socket.socket())
-            listener.bind(("127.0.0.1", 0))
-            return int(listener.getsockname()[1])
+            while True:
+                port = candidates.pop()
+                listener = stack.enter_context(socket.socket())
+                with suppress(OSError):
+                    listener.bind(("127.0.0.1", port))
+                    return port
 
         return Description(
             etcd=(free(), free(), free()),
@@ -144,3 +155,12 @@ def describe(agents: int) -> Description:
             region=Ports(free(), free()),
             agents={f"agent-{n}": Ports(0, free()) for n in range(1, agents + 1)},
         )
+
+
+def _first_given_port() -> int:
+    """The first port that the system gives to outgoing connections by itself."""
+    try:
+        first, _ = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+    except OSError:
+        return LAST_PORT
+    return min(max(int(first), FIRST_PORT + 1_000), LAST_PORT)
