@@ -161,18 +161,15 @@ class Cluster:
 
 
 def keeper_pids(state: Path) -> list[int]:
-    """The keepers of an agent, known by who listens on their sockets."""
-    found = []
-    for path in state.rglob("keeper.sock"):
-        with socket.socket(socket.AF_UNIX) as connection:
-            try:
-                connection.connect(str(path))
-            except ConnectionRefusedError:
-                continue
-            size = struct.calcsize("3i")
-            peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-        found.append(int(struct.unpack("3i", peer)[0]))
-    return found
+    """The keeper of an agent, known by who listens on its socket; none if nobody does."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(str(state / "keeper" / "keeper.sock"))
+        except (FileNotFoundError, ConnectionRefusedError):
+            return []
+        size = struct.calcsize("3i")
+        peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    return [int(struct.unpack("3i", peer)[0])]
 
 
 def etcd_argv(layout: Layout, description: Description) -> list[str]:
