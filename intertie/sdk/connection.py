@@ -27,7 +27,7 @@ from intertie.ports import Clock
 from intertie.telemetry.registry import Metrics
 from intertie.transport.channels import Channels
 from intertie.transport.client import clock_metadata
-from intertie.transport.failure import error_from_rpc
+from intertie.transport.failure import error_from_rpc, told_why
 
 M = TypeVar("M")
 
@@ -147,11 +147,10 @@ class Connection:
         self, make: MakeStub, method: str, requests: AsyncIterator[object], timeout_s: float | None
     ) -> Any:  # noqa: ANN401 - the response message of the method
         """Stream requests to a method, once."""
-        call = getattr(self._stub(make), method)(
-            requests, timeout=timeout_s, metadata=clock_metadata(self.clock)
-        )
+        method_of = getattr(self._stub(make), method)
+        call = method_of(requests, timeout=timeout_s, metadata=clock_metadata(self.clock))
         try:
-            return await call
+            return await told_why(call)
         except grpc.aio.AioRpcError as failure:
             raise error_from_rpc(failure) from failure
 

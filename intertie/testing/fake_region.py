@@ -47,6 +47,7 @@ from intertie.model.states import FailureClass, Outcome, RunState
 from intertie.model.task import CheckpointRef, StoredFile
 from intertie.model.token import Token
 from intertie.testing.waiting import eventually
+from intertie.transport.failure import told_why
 from intertie.transport.versions import PROTOCOL_MAX, PROTOCOL_MIN, software
 from intertie.wire.canonical import decode_spec
 from intertie.wire.link import federation_message_from_pb, region_message_to_pb
@@ -122,7 +123,7 @@ class FakeRegion:
 
     async def attach(self) -> None:
         """Dial, say hello, ask for a lease, say what there is. Raises what the federation says."""
-        call = LinkServiceStub(self.channel).Attach()
+        call = told_why(LinkServiceStub(self.channel).Attach())
         self._call = call
         await self._write(self._hello())
         first = await asyncio.wait_for(call.read(), WITHIN_S)

@@ -33,7 +33,7 @@ from intertie.ports import Clock
 from intertie.telemetry.logs import logger
 from intertie.transport.channels import Channels
 from intertie.transport.client import clock_metadata
-from intertie.transport.failure import error_from_rpc
+from intertie.transport.failure import error_from_rpc, error_of_call, told_why
 from intertie.transport.outbox import Outbox
 from intertie.transport.versions import agree
 from intertie.wire.link import federation_message_from_pb, region_message_to_pb
@@ -154,7 +154,8 @@ class FederationLink:
     async def _attach(self) -> None:
         """One stream, from hello to its end. Raises why it ended, if the peer said so."""
         channel = self._peers.channels.get(self._target, self._server_name)
-        call = LinkServiceStub(channel).Attach(metadata=clock_metadata(self._peers.clock))
+        metadata = clock_metadata(self._peers.clock)
+        call = told_why(LinkServiceStub(channel).Attach(metadata=metadata))
         try:
             await call.write(pb.AttachRequest(messages=[region_message_to_pb(self._peers.hello())]))
             async with asyncio.timeout(self._hello_s):
@@ -165,8 +166,9 @@ class FederationLink:
             raise error_from_rpc(failure) from failure
         except TimeoutError:
             raise error(Reason.UNREACHABLE, f"{self._target} did not answer our hello.") from None
-        except asyncio.InvalidStateError:
-            return  # written to a stream that is over; its status was told to the reader
+        except asyncio.InvalidStateError:  # written to a stream that is over
+            if (told := await error_of_call(call)) is not None:
+                raise told from None
         finally:
             call.cancel()
 

@@ -19,7 +19,7 @@ from intertie.api.federation.v1 import blob_service_pb2 as pb
 from intertie.api.federation.v1.blob_service_pb2_grpc import BlobServiceStub
 from intertie.errors import IntertieError, Reason, WorldError, error
 from intertie.telemetry.logs import logger
-from intertie.transport.failure import error_from_rpc
+from intertie.transport.failure import error_from_rpc, told_why
 
 CHUNK_BYTES = 256 << 10
 SMALL_BYTES = 256 << 10
@@ -175,7 +175,7 @@ class RegionBlobs:
     async def _send(self, source: Source, offset: int) -> None:
         """Write chunk by chunk: what a request iterator raises, gRPC would keep to itself."""
         async with self._slots:
-            call: Call = self._stub().UploadBlob()
+            call: Call = told_why(self._stub().UploadBlob())
             try:
                 with suppress(asyncio.InvalidStateError):  # answered before it has all
                     async for request in _requests(source, offset):

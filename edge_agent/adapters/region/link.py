@@ -29,7 +29,7 @@ from intertie.model.agentlink import (
 from intertie.ports import Clock
 from intertie.telemetry.logs import logger
 from intertie.transport.client import clock_metadata
-from intertie.transport.failure import error_from_rpc
+from intertie.transport.failure import error_from_rpc, error_of_call, told_why
 from intertie.transport.outbox import Outbox
 from intertie.transport.versions import agree
 from intertie.wire.agent import agent_message_to_pb, scheduler_message_from_pb
@@ -160,7 +160,7 @@ class RegionLink:
         """One link, from hello to its end."""
         self._was_up = False
         self.fault = None
-        stream: Stream = self._stub().Attach(metadata=clock_metadata(self._clock))
+        stream: Stream = told_why(self._stub().Attach(metadata=clock_metadata(self._clock)))
         try:
             hello = agent_message_to_pb(self._hello())
             await asyncio.wait_for(stream.write(pb.AttachRequest(messages=[hello])), HELLO_S)
@@ -172,6 +172,9 @@ class RegionLink:
             agree("The region", welcome.protocol, welcome.protocol)
             reserve = self._reserve.agreed(welcome.kill_ms, welcome.delta_ms)
             await self._serve(stream, responses, welcome, reserve, first)
+        except asyncio.InvalidStateError:  # written to a stream that is over
+            if (told := await error_of_call(stream)) is not None:
+                raise told from None
         finally:
             stream.cancel()
 

@@ -39,7 +39,7 @@ from intertie.model.token import Token
 from intertie.ports import Clock
 from intertie.transport.channels import Channels
 from intertie.transport.client import clock_metadata
-from intertie.transport.failure import error_from_rpc
+from intertie.transport.failure import error_from_rpc, told_why
 from intertie.wire.agent import agent_message_to_pb, scheduler_message_from_pb
 
 RETRY_S = 0.05
@@ -212,7 +212,8 @@ class FakeAgent:
 
     async def _attach(self) -> None:
         channel = self._channels.get(self._target(), self._server_name)
-        call: Call = AgentLinkServiceStub(channel).Attach(metadata=clock_metadata(self._clock))
+        metadata = clock_metadata(self._clock)
+        call: Call = told_why(AgentLinkServiceStub(channel).Attach(metadata=metadata))
         writer: asyncio.Task[None] | None = None
         beats: asyncio.Task[None] | None = None
         try:
