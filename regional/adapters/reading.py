@@ -70,12 +70,17 @@ class RunReader:
         run = await self._run(request)
         if request.path:
             return await self._output(run, request)
+        if run.state in _ON_NODE:
+            answer = await self._live(run, request)
+            if answer.error != Reason.NOT_FOUND:
+                return answer
+            run = await self._run(request)  # its node has forgotten it, or not heard of it yet
+            if run.state in _ON_NODE and run.has_begun:
+                return answer
         if run.state is RunState.ENDED:
             return await self._kept(_pieces(run.logs, request.stream), request)
-        if run.state not in _ON_NODE:
-            await asyncio.sleep(min(request.wait_ms, MAX_WAIT_MS) / 1000)
-            return _chunk(request, b"", max(request.offset, 0), final=False)
-        return await self._live(run, request)
+        await asyncio.sleep(min(request.wait_ms, MAX_WAIT_MS) / 1000)
+        return _chunk(request, b"", max(request.offset, 0), final=False)
 
     async def _run(self, request: ReadBytes) -> RegionRun:
         """The committed run of this number, live or closed."""

@@ -1,6 +1,7 @@
 """Logs, outputs and blobs through a region."""
 
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 import grpc.aio
@@ -9,6 +10,7 @@ import pytest
 from intertie.api.federation.v1 import blob_service_pb2 as pb
 from intertie.api.federation.v1.blob_service_pb2_grpc import BlobServiceStub
 from intertie.errors import Reason
+from intertie.model.agentlink import AgentBytes, AgentRead
 from intertie.model.link import ReadBytes
 from intertie.model.states import Outcome
 from intertie.model.task import StoredFile
@@ -35,8 +37,9 @@ def _question(task: str, **changes: Any) -> ReadBytes:
     return ReadBytes(**fields)
 
 
-async def _running(place: Any, spec: Any) -> tuple[Any, str]:
-    await place.start()
+async def _running(place: Any, spec: Any, *, started: bool = False) -> tuple[Any, str]:
+    if not started:
+        await place.start()
     agent = await place.agent()
     await place.attached()
     task = place.federation.assign("eu", spec).task
@@ -99,6 +102,54 @@ async def test_what_cannot_be_read_is_told_with_its_reason(place: Any, spec: Any
     assert (await read("eu", _question("nonsense"))).error == Reason.INVALID_FIELD
     await agent.stop()
     assert (await read("eu", _question(task))).error == Reason.NODE_OUT_OF_TOUCH
+
+
+async def test_a_run_that_ends_while_its_node_is_asked_is_read_from_the_region(
+    place: Any, spec: Any
+) -> None:
+    region = await place.start()
+    agent, task = await _running(place, spec, started=True)
+    log = await _kept(place, b"all of it")
+    reader = region._federation[0]._peers.reader
+    ask_node = reader._ask_node
+
+    async def ask_too_late(node: str, read: AgentRead) -> AgentBytes:
+        agent.end(task, logs=(StoredFile(path="stdout", sha256=log, size=9),))
+        ended = place.federation.updates
+        await eventually(lambda: ended[task].outcome is Outcome.SUCCEEDED, WITHIN_S, what="end")
+        gone: AgentBytes = await ask_node(node, read)
+        return replace(gone, error=Reason.NOT_FOUND.value, error_message="not on this node")
+
+    reader._ask_node = ask_too_late
+    chunk = await place.federation.read("eu", _question(task))
+    assert (chunk.data, chunk.final, chunk.error) == (b"all of it", True, "")
+
+
+async def test_a_run_that_its_node_has_not_heard_of_yet_has_no_log_yet(
+    place: Any, spec: Any
+) -> None:
+    region = await place.start()
+    agent = await place.agent()
+    agent.starts_runs = False
+    await place.attached()
+    task = place.federation.assign("eu", spec).task
+    await eventually(lambda: place.federation.ack(task), WITHIN_S, what="the answer")
+    reader = region._federation[0]._peers.reader
+
+    async def not_here(_node: str, read: AgentRead) -> AgentBytes:
+        return AgentBytes(
+            id=read.id,
+            data=b"",
+            offset=0,
+            next_offset=0,
+            final=False,
+            error=Reason.NOT_FOUND.value,
+            error_message="not on this node",
+        )
+
+    reader._ask_node = not_here
+    chunk = await place.federation.read("eu", _question(task))
+    assert (chunk.data, chunk.final, chunk.error) == (b"", False, "")
 
 
 async def test_a_run_that_waits_has_no_log_yet(place: Any, spec: Any) -> None:
