@@ -42,9 +42,13 @@ class MeteringClient:
     async def entries(self, origin: str, start: int, end: int) -> AsyncGenerator[list[Leaf], None]:
         """Entries [start, end) of a log in order; goes on after a broken connection.
 
+        None if `start` is `end`: a reader that is up to date asks the server for nothing.
+
         Raises:
             IntertieError: OFFSET_MISMATCH if the server sends others than were asked for.
         """
+        if start == end:
+            return
         at = start
 
         async def reopen() -> AsyncGenerator[pb.PullEntriesResponse, None]:

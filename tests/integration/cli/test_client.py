@@ -245,3 +245,9 @@ def test_the_client_without_asyncio_does_the_same(place: Any, tmp_path: Path) ->
         assert client.download_output(name, output, tmp_path).read_bytes() == b"out"
         with pytest.raises(IntertieError):
             client.get_task("projects/demo/tasks/00-00000000-0000-7000-8000-000000000000")
+
+
+async def test_a_reader_of_entries_that_is_up_to_date_gets_none(place: Any) -> None:
+    async with place.client("billing/acme") as client:
+        entries = client.metering.entries(place.log.origin, 7, 7)
+        assert [batch async for batch in entries] == []
