@@ -86,21 +86,25 @@ class RealCluster(Cluster):
 
     def end(self) -> None:
         """Stop every process, keepers too, and delete all files."""
-        if self.layout.description_file.exists():
+        try:
+            if self.layout.description_file.exists():
+                self._stop_all()
+        finally:
             for process in self.processes.alive().values():
-                os.kill(process.pid, signal.SIGCONT)
-                os.kill(process.pid, signal.SIGTERM)  # all at once: each takes its time to end
-            for name in self.description.agents:
-                self.processes.stop(name)
-                for pid in self.keepers(name):
-                    os.kill(pid, signal.SIGTERM)
-            self.down()
-            names = self.description.agents
-            eventually_sync(lambda: not any(map(self.keepers, names)), 10, what="no keeper")
-        shutil.rmtree(self.layout.root, ignore_errors=True)
+                os.kill(process.pid, signal.SIGKILL)
+            shutil.rmtree(self.layout.root, ignore_errors=True)
 
-    def _has_no_keeper(self, name: str) -> bool:
-        return not self.keepers(name)
+    def _stop_all(self) -> None:
+        for process in self.processes.alive().values():
+            os.kill(process.pid, signal.SIGCONT)
+            os.kill(process.pid, signal.SIGTERM)  # all at once: each takes its time to end
+        names = self.description.agents
+        for name in names:
+            self.processes.stop(name)
+            for pid in self.keepers(name):
+                os.kill(pid, signal.SIGTERM)
+        self.down()
+        eventually_sync(lambda: not any(map(self.keepers, names)), 10, what="no keeper")
 
     def _config(self, name: str) -> dict[str, configs.Table]:
         tables = dict(super()._config(name))
