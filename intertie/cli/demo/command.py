@@ -10,6 +10,7 @@ import typer
 from intertie.cli.demo.story import Story
 from intertie.cli.demo.telling import Telling
 from intertie.cli.dev.cluster import Cluster
+from intertie.cli.dev.configs import isolation
 
 
 def demo(
@@ -31,7 +32,9 @@ def demo(
         shutil.rmtree(cluster.layout.root)
     telling.heading("Start: etcd, a federation replica, a region, two agents; mTLS everywhere")
     try:
-        cluster.up(2)
+        cluster.up()
+        if note := isolation():
+            telling.fact(f"[yellow]note[/yellow]  {note}")
         asyncio.run(Story(cluster, examples, telling).run())
     finally:
         if not keep:

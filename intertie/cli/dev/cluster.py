@@ -22,6 +22,8 @@ from intertie.sdk.contexts import Context, Contexts, RegionAccess
 ORDER = ("etcd", "renewal", "federation", "region")
 """Start in this order, the agents last; stop in the other."""
 
+AGENTS = 2
+
 PRICES = """{
   "type": "intertie.prices/v1",
   "version": "dev-1",
@@ -55,8 +57,16 @@ class Cluster:
         """Its processes in starting order."""
         return [*ORDER, *self.description.agents]
 
-    def up(self, agents: int) -> None:
-        """Make what is missing and start what does not run."""
+    def up(self, agents: int | None = None) -> None:
+        """Make what is missing and start what does not run.
+
+        Args:
+            agents: of a new federation; None = as many as it has, or `AGENTS`.
+
+        Raises:
+            IntertieError: ALREADY_EXISTS, with another number of agents; UNREACHABLE, naming the
+                process that did not start. What had started goes on, and the next `up` continues.
+        """
         if shutil.which("etcd") is None:
             raise error(
                 Reason.CONFIG_INVALID,
@@ -64,14 +74,25 @@ class Cluster:
                 remedy="Install it: apt-get install etcd-server",
             )
         self.layout.root.mkdir(mode=0o711, parents=True, exist_ok=True)
-        if not self.layout.description_file.exists():
-            self.layout.save(describe(agents))
+        self._describe(agents)
         self._tell("issuing identities")
         identities.issue_all(self.layout, self.description, SystemClock())
         self._write_prices()
         for name in self.names:
             self.start(name)
         self.write_context()
+
+    def _describe(self, agents: int | None) -> None:
+        if not self.layout.description_file.exists():
+            self.layout.save(describe(agents or AGENTS))
+            return
+        have = len(self.description.agents)
+        if agents is not None and agents != have:
+            raise error(
+                Reason.ALREADY_EXISTS,
+                f"{self.layout.root} holds a federation with {have} agents, not {agents}.",
+                remedy="Leave --agents out to start that one, or choose another --state directory.",
+            )
 
     def start(self, name: str) -> Process:
         """Start one process and wait until it serves."""

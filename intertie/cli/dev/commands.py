@@ -8,7 +8,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from intertie.cli.dev.cluster import Cluster
+from intertie.cli.dev.cluster import AGENTS, Cluster
+from intertie.cli.dev.configs import isolation
 from intertie.errors import Reason, error
 
 app = typer.Typer(
@@ -32,7 +33,10 @@ _err = Console(stderr=True)
 @app.command()
 def up(
     state: State = DEFAULT_STATE,
-    agents: Annotated[int, typer.Option(min=1, max=50, help="Agents of a new federation.")] = 2,
+    agents: Annotated[
+        int | None,
+        typer.Option(min=1, max=50, help=f"Agents of a new federation; {AGENTS} if left out."),
+    ] = None,
 ) -> None:
     """Start everything that does not run yet, and say how to use it."""
     with _err.status("starting") as status:
@@ -40,6 +44,8 @@ def up(
         cluster.up(agents)
     context = cluster.layout.context_file
     typer.echo(f"The federation runs: {len(cluster.names)} processes below {cluster.layout.root}.")
+    if note := isolation():
+        typer.echo(f"Note:     {note}")
     typer.echo(f"Use it:   export INTERTIE_CONFIG={context}")
     typer.echo("Try:      intertie plan examples/numerical/task.yaml")
     typer.echo(f"Stop it:  intertie dev down --state {state}")

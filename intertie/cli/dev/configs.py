@@ -5,6 +5,7 @@ values are written as a person would write them; each service checks its own fil
 """
 
 import json
+import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -99,13 +100,34 @@ def agent(layout: Layout, description: Description, name: str) -> dict[str, Tabl
 
 
 def first_uid(number: int) -> int:
-    """The first user id of an agent's tasks; 0 (our own user) where others cannot run our Python.
+    """The first user id of an agent's tasks; 0 = tasks run as our own user."""
+    return 0 if why_one_user() else FIRST_UID + number * UIDS_PER_AGENT
 
-    An interpreter below a private home directory can only be run by its owner.
-    """
-    program = Path(interpreter()).resolve()
-    is_open = all(folder.stat().st_mode & stat.S_IXOTH for folder in (program, *program.parents))
-    return FIRST_UID + number * UIDS_PER_AGENT if is_open else 0
+
+def why_one_user() -> str:
+    """Why tasks run as our own user; empty if each has a user of its own."""
+    if os.geteuid() != 0:
+        return "only root can give each task a user of its own"
+    if closed := closed_to_others(Path(interpreter()).resolve()):
+        return f"other users cannot reach {interpreter()}: {closed} is private"
+    return ""
+
+
+def closed_to_others(program: Path) -> Path | None:
+    """The program or the folder above it that only its owner may enter, if there is one."""
+    steps = (program, *program.parents)
+    return next((step for step in steps if not step.stat().st_mode & stat.S_IXOTH), None)
+
+
+def isolation() -> str:
+    """What people should know of the users that tasks run as; empty if nothing."""
+    why = why_one_user()
+    if not why:
+        return ""
+    return (
+        f"Tasks run as the user that you are, for {why}. They can read, change and end whatever "
+        "you can, the federation's keys among it: run only tasks that you trust."
+    )
 
 
 def write(layout: Layout, name: str, tables: Mapping[str, Table]) -> None:

@@ -124,6 +124,7 @@ class Processes:
         return error(
             Reason.UNREACHABLE,
             f"{process.name} {what}. The end of {log}:\n" + "\n".join(tail),
+            remedy="The others are left as they are: repair it and repeat the command to go on.",
         )
 
 

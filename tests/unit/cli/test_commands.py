@@ -1,14 +1,17 @@
 """The table of commands: all load, all help, the quick ones load nothing heavy."""
 
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from intertie.cli.app import COMMANDS, app
+from intertie.cli.dev import configs
 from intertie.cli.docs import commands, errors, tasks
 from intertie.errors import CATALOGUE, Exit, Reason
 
@@ -118,3 +121,18 @@ def test_the_pages_of_commands_and_tasks_are_whole() -> None:
     page = tasks.page()
     assert "*Not served yet.*" in page
     assert all(line.count("|") >= 5 for line in page.splitlines() if line.startswith("| `"))
+
+
+def test_a_program_below_a_private_folder_is_closed_to_others(tmp_path: Path) -> None:
+    program = tmp_path / "private" / "bin" / "python"
+    program.parent.mkdir(parents=True)
+    program.touch(mode=0o755)
+    program.parents[1].chmod(0o700)
+    assert configs.closed_to_others(program) == program.parents[1]
+
+
+def test_dev_says_what_tasks_of_ones_own_user_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1_000)
+    assert configs.first_uid(1) == 0
+    assert "only root" in configs.isolation()
+    assert "whatever you can" in configs.isolation()
