@@ -29,6 +29,8 @@ def wait_of(core: "FederationCore", task: Task, now: Now) -> Wait | None:
         )
     if task.state is TaskState.UNKNOWN:
         return _unknown(core, task, now)
+    if task.state is TaskState.CANCELLING:
+        return _cancelling(core, task)
     return None
 
 
@@ -43,6 +45,32 @@ def explain(core: "FederationCore", task: Task, now: Now) -> Plan:
         remedy=remedy_for(verdicts) if waits else "",
         state=task.state,
         wait=wait_of(core, task, now),
+    )
+
+
+def _cancelling(core: "FederationCore", task: Task) -> Wait:
+    """A task is cancelled when its region has said that nothing runs any longer, not before."""
+    run = task.run
+    assert run is not None, "a task that holds no run is cancelled at once"
+    if core.fleet.lost_since(task.region) is not None:
+        return Wait(
+            reason=WaitReason.STALE,
+            detail=f"{task.region} is out of touch; it hears of the cancellation when it is back",
+            since_ms=task.updated_ms,
+            next="the region answers",
+        )
+    if run.message:
+        return Wait(
+            reason=WaitReason.STALE,
+            detail=run.message,
+            since_ms=task.updated_ms,
+            next="the node answers, or comes back as another boot or with another keeper",
+        )
+    return Wait(
+        reason=WaitReason.QUEUED_IN_REGION,
+        detail=f"{run.region} has it as {run.state.value}",
+        since_ms=task.updated_ms,
+        next="the region says that nothing runs any longer",
     )
 
 

@@ -197,6 +197,13 @@ class World:
         self.region.push(NodeUp(link=node.link, hello=node.hello()))
         self.settle()
 
+    def cut(self, name: str) -> None:
+        """The link of a node breaks; what runs there goes on."""
+        node = self.nodes[name]
+        self.region.push(NodeDown(link=node.link, node=name))
+        node.link = 0
+        self.settle()
+
     def kill(self, name: str) -> None:
         """All processes of a node die, its tasks too."""
         node = self.nodes[name]

@@ -86,12 +86,30 @@ class Downward:
             core.upward.finish(after)
             return after
         if run.stop is None:
-            after = lifecycle.moved(run, RunState.STOPPING, stop=order)
+            awaited = self._awaited(run)
+            after = lifecycle.moved(run, RunState.STOPPING, stop=order, message=awaited)
             core.change(run, after)
             core.upward.tell(after)
             run = after
         self._send_stop(run)
         return run
+
+    def _awaited(self, run: RegionRun) -> str:
+        """What a run that is being stopped waits for, if its node does not hear the order."""
+        node = self._core.nodes.get(run.node)
+        if node is not None and node.link:
+            return ""
+        end = "its lease is over" if run.is_move else "it is known to be dead"
+        return f"{run.node} is out of touch and may still run it, until it answers or {end}"
+
+    def _tell_awaited(self, node: str) -> None:
+        """A node came or went: what the runs on it that are being stopped wait for."""
+        for run in list(self._core.held_by(node).runs.values()):
+            awaited = self._awaited(run)
+            if run.stop is not None and run.message != awaited:
+                after = lifecycle.moved(run, run.state, message=awaited)
+                self._core.change(run, after)
+                self._core.upward.tell(after)
 
     def _send_start(self, run: RegionRun) -> None:
         self._send(run.node, start_order(run, self._lease_ms(run)))
@@ -153,6 +171,7 @@ class Downward:
             ),
         )
         self._adopt(node)
+        self._tell_awaited(node.id)
         for run in unfenced:
             self._ask_after(run)
         core.scheduling.freed()
@@ -194,6 +213,7 @@ class Downward:
         if node is not None and node.link == event.link:
             node.link, node.lost_ns = 0, self._core.now.boot_ns
             self._silent.add(node.id)
+            self._tell_awaited(node.id)
 
     def heard(self, event: NodeSaid) -> None:
         """A message of a node, by its present link only."""

@@ -7,7 +7,14 @@ import pytest
 from federation.domain.events import AskPlan, CancelTask, CreateTask
 from intertie.model.names import TaskName, task_id
 from intertie.model.spec import Resources, RunSpec, TaskSpec, Tolerance
-from intertie.model.states import FailureClass, OnDisconnect, Outcome, RunState, TaskState
+from intertie.model.states import (
+    FailureClass,
+    OnDisconnect,
+    Outcome,
+    RunState,
+    TaskState,
+    WaitReason,
+)
 from intertie.model.task import Plan, Task
 from intertie.twin.world import World
 
@@ -223,13 +230,8 @@ def test_a_run_that_was_replaced_is_stopped_when_the_cut_heals(
     assert world.nodes[node].runs[_name(task)].token.epoch == after.epoch
 
 
-def test_cancel_stops_a_running_task_and_says_so(
-    world: World, submit: Submit, spec: TaskSpec
-) -> None:
-    task = submit(spec)
-    world.run(500)
-
-    def cancel(ticket: int) -> CancelTask:
+def _cancel(world: World, task: Task) -> Task:
+    def make(ticket: int) -> CancelTask:
         return CancelTask(
             ticket=ticket,
             id=task.id,
@@ -240,9 +242,73 @@ def test_cancel_stops_a_running_task_and_says_so(
             request_digest="d",
         )
 
-    answer = world.ask(cancel)
+    answer = world.ask(make)
     assert isinstance(answer, Task)
-    assert answer.state is TaskState.CANCELLING
+    return answer
+
+
+def test_a_stay_run_on_a_dead_node_stays_cancelling_and_says_what_it_waits_for(
+    world: World, submit: Submit, spec: TaskSpec
+) -> None:
+    task = submit(spec)
+    world.run(500)
+    [node] = world.where(_name(task))
+    world.kill(node)
+    assert _cancel(world, task).state is TaskState.CANCELLING
+    world.run(120_000)
+    assert world.task(task.id).state is TaskState.CANCELLING
+    wait = world.wait_of(task.id)
+    assert wait is not None
+    assert (wait.reason, node in wait.detail) == (WaitReason.STALE, True)
+    assert "the node answers" in wait.next
+    world.attach(world.nodes[node])
+    world.run(500)
+    assert world.task(task.id).state is TaskState.CANCELLED
+    assert world.newest_run(task.id).outcome is Outcome.CANCELLED
+    assert world.where(_name(task)) == []
+
+
+def test_a_cancellation_outlives_restarts_of_both_while_the_node_is_away(
+    world: World, submit: Submit, spec: TaskSpec
+) -> None:
+    task = submit(spec)
+    world.run(500)
+    [node] = world.where(_name(task))
+    world.kill(node)
+    _cancel(world, task)
+    world.restart_federation()
+    world.restart_region()
+    world.run(30_000)
+    assert world.task(task.id).state is TaskState.CANCELLING
+    assert world.wait_of(task.id) is not None
+    world.attach(world.nodes[node])
+    world.run(500)
+    assert world.task(task.id).state is TaskState.CANCELLED
+
+
+def test_a_cancelled_run_whose_node_was_only_cut_off_is_stopped_when_it_is_back(
+    world: World, submit: Submit, spec: TaskSpec
+) -> None:
+    task = submit(spec)
+    world.run(500)
+    [node] = world.where(_name(task))
+    world.cut(node)
+    _cancel(world, task)
+    world.run(5_000)
+    assert world.where(_name(task)) == [node]
+    world.attach(world.nodes[node])
+    world.run(5_000)
+    assert world.where(_name(task)) == []
+    assert world.task(task.id).state is TaskState.CANCELLED
+
+
+def test_cancel_stops_a_running_task_and_says_so(
+    world: World, submit: Submit, spec: TaskSpec
+) -> None:
+    task = submit(spec)
+    world.run(500)
+
+    assert _cancel(world, task).state is TaskState.CANCELLING
     assert world.task(task.id).state is TaskState.CANCELLED
     assert world.newest_run(task.id).outcome is Outcome.CANCELLED
     [end] = world.records("run_end")

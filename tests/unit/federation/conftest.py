@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from federation.domain.answers import wait_of
 from federation.domain.core import DONE, LIVE, FederationCore
 from federation.domain.events import (
     CancelTask,
@@ -36,7 +37,7 @@ from intertie.model.names import task_id
 from intertie.model.pool import NodeClass, Summary
 from intertie.model.spec import RunSpec, TaskSpec, Tolerance
 from intertie.model.states import FailureClass, OnDisconnect, Outcome, RunState, TaskState
-from intertie.model.task import Task, TaskEvent
+from intertie.model.task import Task, TaskEvent, Wait
 from intertie.model.token import Token
 from intertie.testing.clock import FakeClock, SeededIds
 from intertie.wire.canonical import spec_sha256
@@ -309,6 +310,10 @@ class Room:
         done = self.rows[DONE, task.id]
         assert isinstance(done, Task)
         return done
+
+    def wait_of(self, task: Task) -> Wait | None:
+        """Why a task waits, as reads tell it."""
+        return wait_of(self.core, self.task(task), self.clock.now())
 
     def state(self, task: Task) -> TaskState:
         return self.task(task).state

@@ -72,6 +72,16 @@ def test_a_task_of_unknown_state_stays_cancelling_until_its_region_is_back(
     assert room.state(task) is TaskState.CANCELLED
 
 
+def test_a_cancelling_task_says_whom_it_waits_for(room: Any) -> None:
+    task = room.running()
+    room.cancel(task)
+    assert "eu has it as RUNNING" in room.wait_of(task).detail
+    room.update(task, RunState.STOPPING, message="n1 is out of touch")
+    assert room.wait_of(task).detail == "n1 is out of touch"
+    room.lose()
+    assert "hears of the cancellation when it is back" in room.wait_of(task).detail
+
+
 def test_a_late_update_of_a_cancelling_task_repeats_the_cancel(room: Any, pick: Any) -> None:
     task = room.running()
     room.cancel(task)
