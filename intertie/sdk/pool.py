@@ -9,6 +9,8 @@ from intertie.api.regional.v1.pool_service_pb2_grpc import PoolServiceStub
 from intertie.clock import SystemIds
 from intertie.model.spec import TaskSpec
 from intertie.ports import IdSource
+from intertie.sdk.calls.packing import pack
+from intertie.sdk.calls.uploading import OnProgress, Uploader
 from intertie.sdk.connection import Connection, Endpoint, OnRetry, Patience
 from intertie.sdk.contexts import load_contexts
 from intertie.sdk.resources import NODE, POOL_RUN, Node, PoolRun
@@ -79,10 +81,26 @@ class PoolClient:
             for run in page.runs:
                 yield POOL_RUN.from_pb(run)
 
-    async def create_native_task(self, spec: TaskSpec, *, request_id: str = "") -> PoolRun:
-        """Submit a task of the region's own; its blobs must be in the region's blob root."""
+    async def create_native_task(
+        self,
+        spec: TaskSpec,
+        *,
+        base: Path | None = None,
+        request_id: str = "",
+        on_progress: OnProgress | None = None,
+    ) -> PoolRun:
+        """Submit a task of the region's own; its files go to the region's blob root.
+
+        Args:
+            spec: what to run.
+            base: the folder that `run.workdir` and `run.files` are relative to; here if absent.
+            request_id: a UUID; the same id and spec give the same run. Made if absent.
+            on_progress: told how far the upload is.
+        """
+        packed = pack(spec, base or Path())
+        await Uploader(self._connection, on_progress).upload(packed.blobs)
         request = pb.CreateNativeTaskRequest(
-            spec=spec_to_pb(spec), request_id=request_id or self._ids.uuid7()
+            spec=spec_to_pb(packed.spec), request_id=request_id or self._ids.uuid7()
         )
         return POOL_RUN.from_pb(await self._unary("CreateNativeTask", request))
 

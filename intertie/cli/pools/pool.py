@@ -97,18 +97,12 @@ def submit_native(
 ) -> None:
     """Submit a task of the region's own, which no federation sees or bills.
 
-    It may have no files: native tasks use what is on the node.
+    Its files go to the region alone.
     """
     given = read_task(file, changes)
-    if given.spec.run.workdir or given.spec.run.files:
-        raise invalid(
-            "run.workdir",
-            "a native task brings no files in this version",
-            remedy="Use files that are on the nodes, by absolute path.",
-        )
 
     async def ask() -> PoolRun:
         async with open_pool(ctx) as client:
-            return await client.create_native_task(given.spec)
+            return await client.create_native_task(given.spec, base=given.base)
 
     RUNS.one(run(ask()), output)

@@ -1,20 +1,25 @@
 """A real agent under a real regional scheduler, with the region's own tasks."""
 
+import asyncio
 import json
 import os
 import signal
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from intertie.api.regional.v1 import pool_service_pb2 as pb
 from intertie.api.regional.v1.pool_service_pb2_grpc import PoolServiceStub
+from intertie.cli.app import app
 from intertie.clock import SystemClock, SystemIds
 from intertie.config import load
-from intertie.errors import Reason
+from intertie.errors import Exit, Reason
 from intertie.model.link import Bytes, ReadBytes
 from intertie.model.spec import OutputSpec, Resources, RunSpec, TaskSpec
+from intertie.sdk.contexts import Context, Contexts, RegionAccess
 from intertie.store.blobs import BlobStore
 from intertie.telemetry.registry import Metrics
 from intertie.testing.waiting import eventually
@@ -67,6 +72,29 @@ class Pool:
     def stub(self) -> Any:
         name = self.site.pki.spiffe_id("eu:scheduler").dns_name
         return self.channels.stub(f"127.0.0.1:{self.port}", name, PoolServiceStub)
+
+    async def cli(self, *arguments: str) -> Any:
+        """The command line as the region's operator; a thread, for it has a loop of its own."""
+        operator = str(self.site.pki.directory("eu:operator/o1", path=self.site.root / "operator"))
+        access = RegionAccess(id="eu", endpoint=f"127.0.0.1:{self.port}", identity=operator)
+        context = Context(
+            name="test",
+            endpoint="127.0.0.1:1",
+            identity=operator,
+            trust_domain=self.site.pki.trust_domain,
+            region=access,
+        )
+        config = self.site.root / "config.toml"
+        Contexts(config, "test", {"test": context}).save()
+        environment = {"INTERTIE_CONFIG": str(config)}
+        command = [*arguments, "-o", "json"]
+        return await asyncio.to_thread(CliRunner().invoke, app, command, env=environment)
+
+    async def ok(self, *arguments: str) -> Any:
+        """What a command that must succeed prints."""
+        done = await self.cli(*arguments)
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)
 
     async def submit(self, script: str, outputs: tuple[str, ...] = ()) -> str:
         spec = TaskSpec(
@@ -243,3 +271,60 @@ async def test_the_loss_of_the_keeper_places_a_run_anew(pool: Pool, node: Any) -
     end = await pool.ended(task)
     assert end["complete"]
     assert end["outcome"] in ("SUCCEEDED", "LOST")
+
+
+# --- the operator's command line ------------------------------------------------------------------
+
+
+NATIVE = """
+name: native
+run:
+  command: [sh, main.sh]
+  workdir: code
+resources: {cpu: 0.1, memory: 64MiB, disk: 32MiB}
+outputs: [{path: answer}]
+"""
+
+
+async def test_an_operator_submits_a_native_task_with_its_folder(
+    pool: Pool, node: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "main.sh").write_text(". ./words; printf %s $ANSWER > $INTERTIE_OUTPUT_DIR/answer")
+    (folder / "words").write_text("ANSWER=42")
+    file = tmp_path / "task.yaml"
+    file.write_text(NATIVE)
+    made = await pool.ok("pool", "submit-native", str(file))
+    end = await pool.ended(made["task"])
+    assert end["outcome"] == "SUCCEEDED", await pool.run(made["task"])
+    (output,) = (await pool.run(made["task"])).outputs
+    blobs = BlobStore(str(pool.site.root / "region" / "blobs"))
+    read = blobs.read(output.sha256, 0, 10)
+    assert b"".join([part async for part in read]) == b"42"
+
+
+async def test_an_operator_sees_nodes_and_runs_evicts_and_corrects(pool: Pool, node: Any) -> None:
+    task = await pool.submit("sleep 100")
+    await pool.state(task, "RUNNING")
+    (listed,) = (await pool.ok("node", "list"))["nodes"]
+    shown = await pool.ok("node", "show", node.name)
+    assert listed["name"] == shown["name"] == f"nodes/{node.name}"
+    assert shown["runs"] == 1
+    assert (await pool.cli("node", "show", "n9")).exit_code == Exit.NOT_FOUND
+    (live,) = (await pool.ok("run", "list", "--live"))["runs"]
+    assert (live["task"], live["native"]) == (task, True)
+    evicted = await pool.ok("run", "evict", task.rpartition("/")[2], "--reason", "space")
+    assert evicted["task"] == task
+    assert (await pool.ended(task))["outcome"] == "EVICTED"
+    assert (await pool.ok("run", "list", "--live"))["runs"] == []
+    assert [run["task"] for run in (await pool.ok("run", "list"))["runs"]] == [task]
+    usage = (await pool.records(task, "usage"))[0]
+    adjust = ("metering", "adjust", str(usage["seq"]), "--by", "-1", "--reason", "agreed")
+    assert (await pool.ok(*adjust))["rid"] == f"{usage['rid']}/adj/1"
+
+    async def corrected() -> Any:
+        return await pool.records(task, "adjustment")
+
+    (record,) = await eventually(corrected, WITHIN_S, 0.1, what="the correction in the log")
+    assert record["quantity"] == -1

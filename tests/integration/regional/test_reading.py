@@ -209,3 +209,6 @@ async def test_a_node_uploads_to_its_region_and_a_project_may_not(place: Any) ->
     with pytest.raises(grpc.aio.AioRpcError) as failure:
         await upload("us:node/n1")
     assert error_from_rpc(failure.value).reason is Reason.PERMISSION_DENIED
+    with pytest.raises(grpc.aio.AioRpcError) as failure:
+        await upload("us:operator/o1")
+    assert error_from_rpc(failure.value).reason is Reason.PERMISSION_DENIED
