@@ -241,13 +241,19 @@ class Supervision:
         client = self._client
         if client is None:
             return
-        task = asyncio.create_task(self._carried(carry(client, *arguments)))
+        task = asyncio.create_task(self._carried(carry, client, *arguments))
         self._orders.add(task)
         task.add_done_callback(self._orders.discard)
 
-    async def _carried(self, order: Coroutine[None, None, None]) -> None:
+    async def _carried(
+        self,
+        carry: Callable[..., Coroutine[None, None, None]],
+        client: KeeperClient,
+        *arguments: object,
+    ) -> None:
+        """Made here, not by the caller: a task cancelled before it begins leaves no coroutine."""
         try:
-            await order
+            await carry(client, *arguments)
         except OSError:
             return  # the connection broke: whoever comes next is told anew
         except ProtocolFault as fault:
