@@ -14,7 +14,7 @@ from intertie.model.token import Epoch, Token
 from intertie.telemetry.metrics import ALARMS
 from intertie.testing.fakes.agent import SMALL
 from intertie.testing.waiting import consistently, eventually
-from intertie.transport.failure import error_from_rpc
+from intertie.transport.failure import error_from_rpc, told_why
 from intertie.wire.agent import agent_message_to_pb
 
 WITHIN_S = 10.0
@@ -35,7 +35,7 @@ async def _attach(place: Any, identity: str, *messages: Any) -> IntertieError:
     """Say these messages; how the region ends the stream."""
     channels = place.identity_channels(identity)
     stub = AgentLinkServiceStub(channels.get(place.address, place.server_name))
-    call = stub.Attach()
+    call = told_why(stub.Attach())
     try:
         await call.write(pb.AttachRequest(messages=[agent_message_to_pb(m) for m in messages]))
         async for _ in call:
