@@ -28,6 +28,8 @@ class Region:
     software: str = ""
     summary: Summary | None = None
     assigned_runs: int = 0
+    state_reason: str = ""
+    state_actor: str = ""
 
     @property
     def id(self) -> str:

@@ -17,6 +17,8 @@ _LOG_READERS = frozenset(
     {Role.BILLING, Role.ADMIN, Role.PROJECT, Role.WITNESS, Role.SCHEDULER, Role.OPERATOR}
 )
 _CERTIFIED = frozenset(Role) - {Role.ANONYMOUS}
+_JOINING = frozenset({Role.ANONYMOUS})
+"""Peers without a certificate, on a port for joining: the token in the request lets them in."""
 
 _FEDERATION = "/intertie.api.federation.v1."
 _REGIONAL = "/intertie.api.regional.v1."
@@ -43,6 +45,25 @@ METHODS: Mapping[str, frozenset[Role]] = {
     _FEDERATION + "BlobService/ReadBlob": _PROJECT | _SCHEDULER,
     _FEDERATION + "RegionService/GetRegion": _PEOPLE | _OPERATOR | _SCHEDULER,
     _FEDERATION + "RegionService/ListRegions": _PEOPLE | _OPERATOR | _SCHEDULER,
+    _FEDERATION + "RegionService/ListJoinRequests": _ADMIN,
+    _FEDERATION + "RegionService/ApproveJoinRequest": _ADMIN,
+    _FEDERATION + "RegionService/RejectJoinRequest": _ADMIN,
+    _FEDERATION + "RegionService/CordonRegion": _ADMIN | _OPERATOR,
+    _FEDERATION + "RegionService/UncordonRegion": _ADMIN | _OPERATOR,
+    _FEDERATION + "RegionService/CreateDrain": _ADMIN | _OPERATOR,
+    _FEDERATION + "RegionService/GetDrain": _ADMIN | _OPERATOR,
+    _FEDERATION + "RegionService/ListDrains": _ADMIN | _OPERATOR,
+    _FEDERATION + "RegionService/CancelDrain": _ADMIN | _OPERATOR,
+    _FEDERATION + "RegionService/RemoveRegion": _ADMIN,
+    _FEDERATION + "EnrollmentService/CreateJoinToken": _ADMIN,
+    _FEDERATION + "EnrollmentService/RequestJoin": _JOINING,
+    _FEDERATION + "EnrollmentService/GetJoin": _JOINING,
+    _FEDERATION + "EnrollmentService/RenewCertificate": frozenset(
+        {Role.ADMIN, Role.PROJECT, Role.BILLING, Role.WITNESS}
+    ),
+    _FEDERATION + "EnrollmentService/RevokeIdentity": _ADMIN,
+    _FEDERATION + "EnrollmentService/ListIdentities": _ADMIN,
+    _FEDERATION + "EnrollmentService/WhoAmI": _CERTIFIED,
     _FEDERATION + "LinkService/Attach": _SCHEDULER,
     _REGIONAL + "PoolService/ListNodes": _OPERATOR,
     _REGIONAL + "PoolService/GetNode": _OPERATOR,
@@ -50,6 +71,11 @@ METHODS: Mapping[str, frozenset[Role]] = {
     _REGIONAL + "PoolService/CreateNativeTask": _OPERATOR,
     _REGIONAL + "PoolService/EvictRun": _OPERATOR,
     _REGIONAL + "PoolService/CreateAdjustment": _OPERATOR,
+    _REGIONAL + "EnrollmentService/CreateNodeToken": _OPERATOR,
+    _REGIONAL + "EnrollmentService/ListNodeTokens": _OPERATOR,
+    _REGIONAL + "EnrollmentService/RevokeNodeToken": _OPERATOR,
+    _REGIONAL + "EnrollmentService/Enroll": _JOINING,
+    _REGIONAL + "EnrollmentService/Renew": frozenset({Role.NODE, Role.OPERATOR}),
     _AGENT + "AgentLinkService/Attach": frozenset({Role.NODE}),
     _METERING + "MeteringService/PullEntries": _LOG_READERS,
     _METERING + "MeteringService/GetLogCheckpoint": _LOG_READERS,

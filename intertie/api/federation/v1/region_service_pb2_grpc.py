@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from intertie.api.federation.v1 import join_pb2 as intertie_dot_api_dot_federation_dot_v1_dot_join__pb2
 from intertie.api.federation.v1 import region_service_pb2 as intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2
 
 GRPC_GENERATED_VERSION = '1.76.0'
@@ -45,6 +46,56 @@ class RegionServiceStub(object):
                 request_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListRegionsRequest.SerializeToString,
                 response_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListRegionsResponse.FromString,
                 _registered_method=True)
+        self.ListJoinRequests = channel.unary_unary(
+                '/intertie.api.federation.v1.RegionService/ListJoinRequests',
+                request_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListJoinRequestsRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListJoinRequestsResponse.FromString,
+                _registered_method=True)
+        self.ApproveJoinRequest = channel.unary_unary(
+                '/intertie.api.federation.v1.RegionService/ApproveJoinRequest',
+                request_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ApproveJoinRequestRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_join__pb2.Join.FromString,
+                _registered_method=True)
+        self.RejectJoinRequest = channel.unary_unary(
+                '/intertie.api.federation.v1.RegionService/RejectJoinRequest',
+                request_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.RejectJoinRequestRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_join__pb2.Join.FromString,
+                _registered_method=True)
+        self.CordonRegion = channel.unary_unary(
+                '/intertie.api.federation.v1.RegionService/CordonRegion',
+                request_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.CordonRegionRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.Region.FromString,
+                _registered_method=True)
+        self.UncordonRegion = channel.unary_unary(
+                '/intertie.api.federation.v1.RegionService/UncordonRegion',
+                request_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.UncordonRegionRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.Region.FromString,
+                _registered_method=True)
+        self.CreateDrain = channel.unary_unary(
+                '/intertie.api.federation.v1.RegionService/CreateDrain',
+                request_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.CreateDrainRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.Drain.FromString,
+                _registered_method=True)
+        self.GetDrain = channel.unary_unary(
+                '/intertie.api.federation.v1.RegionService/GetDrain',
+                request_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.GetDrainRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.Drain.FromString,
+                _registered_method=True)
+        self.ListDrains = channel.unary_unary(
+                '/intertie.api.federation.v1.RegionService/ListDrains',
+                request_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListDrainsRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListDrainsResponse.FromString,
+                _registered_method=True)
+        self.CancelDrain = channel.unary_unary(
+                '/intertie.api.federation.v1.RegionService/CancelDrain',
+                request_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.CancelDrainRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.Drain.FromString,
+                _registered_method=True)
+        self.RemoveRegion = channel.unary_unary(
+                '/intertie.api.federation.v1.RegionService/RemoveRegion',
+                request_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.RemoveRegionRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.Region.FromString,
+                _registered_method=True)
 
 
 class RegionServiceServicer(object):
@@ -65,6 +116,76 @@ class RegionServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListJoinRequests(self, request, context):
+        """Lists who asked to join, the newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ApproveJoinRequest(self, request, context):
+        """Accepts a region: its CA is certified, and it may attach.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RejectJoinRequest(self, request, context):
+        """Refuses a region; its name is free again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CordonRegion(self, request, context):
+        """Sends a region no new tasks; what runs there goes on.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UncordonRegion(self, request, context):
+        """Sends a region tasks again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateDrain(self, request, context):
+        """Sends a region no new tasks and moves away what runs there. The drain goes on without its caller.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetDrain(self, request, context):
+        """Returns a drain.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListDrains(self, request, context):
+        """Lists drains of a region, the newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CancelDrain(self, request, context):
+        """Ends a drain half-way; the region stays cordoned.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RemoveRegion(self, request, context):
+        """Forgets a region for ever; its name is never given again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RegionServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -77,6 +198,56 @@ def add_RegionServiceServicer_to_server(servicer, server):
                     servicer.ListRegions,
                     request_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListRegionsRequest.FromString,
                     response_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListRegionsResponse.SerializeToString,
+            ),
+            'ListJoinRequests': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListJoinRequests,
+                    request_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListJoinRequestsRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListJoinRequestsResponse.SerializeToString,
+            ),
+            'ApproveJoinRequest': grpc.unary_unary_rpc_method_handler(
+                    servicer.ApproveJoinRequest,
+                    request_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ApproveJoinRequestRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_federation_dot_v1_dot_join__pb2.Join.SerializeToString,
+            ),
+            'RejectJoinRequest': grpc.unary_unary_rpc_method_handler(
+                    servicer.RejectJoinRequest,
+                    request_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.RejectJoinRequestRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_federation_dot_v1_dot_join__pb2.Join.SerializeToString,
+            ),
+            'CordonRegion': grpc.unary_unary_rpc_method_handler(
+                    servicer.CordonRegion,
+                    request_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.CordonRegionRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.Region.SerializeToString,
+            ),
+            'UncordonRegion': grpc.unary_unary_rpc_method_handler(
+                    servicer.UncordonRegion,
+                    request_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.UncordonRegionRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.Region.SerializeToString,
+            ),
+            'CreateDrain': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateDrain,
+                    request_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.CreateDrainRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.Drain.SerializeToString,
+            ),
+            'GetDrain': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetDrain,
+                    request_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.GetDrainRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.Drain.SerializeToString,
+            ),
+            'ListDrains': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListDrains,
+                    request_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListDrainsRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListDrainsResponse.SerializeToString,
+            ),
+            'CancelDrain': grpc.unary_unary_rpc_method_handler(
+                    servicer.CancelDrain,
+                    request_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.CancelDrainRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.Drain.SerializeToString,
+            ),
+            'RemoveRegion': grpc.unary_unary_rpc_method_handler(
+                    servicer.RemoveRegion,
+                    request_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.RemoveRegionRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.Region.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -134,6 +305,276 @@ class RegionService(object):
             '/intertie.api.federation.v1.RegionService/ListRegions',
             intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListRegionsRequest.SerializeToString,
             intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListRegionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListJoinRequests(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.federation.v1.RegionService/ListJoinRequests',
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListJoinRequestsRequest.SerializeToString,
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListJoinRequestsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ApproveJoinRequest(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.federation.v1.RegionService/ApproveJoinRequest',
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ApproveJoinRequestRequest.SerializeToString,
+            intertie_dot_api_dot_federation_dot_v1_dot_join__pb2.Join.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RejectJoinRequest(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.federation.v1.RegionService/RejectJoinRequest',
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.RejectJoinRequestRequest.SerializeToString,
+            intertie_dot_api_dot_federation_dot_v1_dot_join__pb2.Join.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CordonRegion(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.federation.v1.RegionService/CordonRegion',
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.CordonRegionRequest.SerializeToString,
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.Region.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UncordonRegion(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.federation.v1.RegionService/UncordonRegion',
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.UncordonRegionRequest.SerializeToString,
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.Region.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateDrain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.federation.v1.RegionService/CreateDrain',
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.CreateDrainRequest.SerializeToString,
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.Drain.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetDrain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.federation.v1.RegionService/GetDrain',
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.GetDrainRequest.SerializeToString,
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.Drain.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListDrains(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.federation.v1.RegionService/ListDrains',
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListDrainsRequest.SerializeToString,
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListDrainsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CancelDrain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.federation.v1.RegionService/CancelDrain',
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.CancelDrainRequest.SerializeToString,
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.Drain.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RemoveRegion(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.federation.v1.RegionService/RemoveRegion',
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.RemoveRegionRequest.SerializeToString,
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.Region.FromString,
             options,
             channel_credentials,
             insecure,
