@@ -9,10 +9,6 @@ crank, as with etcd raft's Ready and Advance:
     done   = drive.committed()             the commit is durable: released effects, log entries
     lost   = drive.failed()                it failed, or nobody knows: core and batch are discarded
 
-While a commit runs the next batch may be taken and decided, so that the core works while the disk
-does. Its commit may be handed to the store only after the first is `committed`; `failed` discards
-both.
-
 Rules kept here, once, for all services:
 - nothing leaves before the commit that it rests on is durable;
 - reads see only the committed view;
@@ -49,9 +45,6 @@ from intertie.ports import Claim, Now, ShardCommit, ShardHead
 _DURABLE = (Write, Erase, Record, Reserve)
 _ANSWER = (Reply, Fail)
 
-MAX_DECIDED = 2
-"""Batches whose commit is not confirmed: one in the store, and one behind it."""
-
 
 class Core(Protocol):
     """The domain of a service."""
@@ -83,14 +76,6 @@ class Released:
     logged: Sequence[Logged]
 
 
-@dataclass(frozen=True, slots=True)
-class _Decided:
-    """A batch that waits for its commit, and what may leave after it."""
-
-    batch: Batch
-    effects: Sequence[object]
-
-
 class Drive:
     """See the module's text. One instance per core and process life."""
 
@@ -100,7 +85,7 @@ class Drive:
         encode: Callable[[object], bytes],
         *,
         unseen: frozenset[str] = frozenset(),
-        max_batch: int = 500,
+        max_batch: int = 2_000,
     ) -> None:
         """`unseen` kinds are written but not kept in the view (final states, for instance)."""
         self.view = View()
@@ -109,12 +94,14 @@ class Drive:
         self._unseen = unseen
         self._max_batch = max_batch
         self._queue: deque[tuple[object, Request | None]] = deque()
-        self._taken: list[tuple[object, Request | None]] | None = None
-        self._decided: deque[_Decided] = deque()
+        self._events: list[tuple[object, Request | None]] = []
+        self._batch: Batch | None = None
         self._core: Core | None = None
         self._heads: dict[int, ShardHead] = {}
+        self._effects: list[object] = []
         self._owed: dict[int, None] = {}
         self._is_tick_queued = False
+        self._busy = False
 
     @property
     def core(self) -> Core | None:
@@ -133,8 +120,7 @@ class Drive:
 
     def load(self, heads: Iterable[ShardHead], rows: Iterable[Loaded], now: Now) -> None:
         """Make a fresh core from what the store holds; `heads` are as just acquired."""
-        assert self._taken is None, "load during a batch"
-        assert not self._decided, "load during a commit"
+        assert not self._busy, "load during a batch"
         loaded = list(rows)
         self._heads = {head.shard: head for head in heads}
         self.view = View()
@@ -160,39 +146,36 @@ class Drive:
 
     def take(self) -> Sequence[tuple[str, str]] | None:
         """Begin a batch. Returns the (space, name) pairs to look up; None = nothing to do."""
-        assert self._taken is None, "take before the batch before is decided"
-        assert len(self._decided) < MAX_DECIDED, "take beyond the batches that may wait"
+        assert not self._busy, "take during a batch"
         if self._core is None or not self._queue:
             return None
         queue, owed = self._queue, self._owed
-        self._taken = [queue.popleft() for _ in range(min(len(queue), self._max_batch))]
+        self._events = [queue.popleft() for _ in range(min(len(queue), self._max_batch))]
         names: dict[tuple[str, str], None] = {}
-        for event, request in self._taken:
+        for event, request in self._events:
             if request is not None:
                 names[request.space, request.name] = None
             if ticket := _ticket(event, request):
                 owed[ticket] = None
             elif type(event) is Tick:
                 self._is_tick_queued = False
+        self._busy = True
         return list(names)
 
     def decide(self, found: Mapping[tuple[str, str], Claim], now: Now) -> Sequence[ShardCommit]:
-        """Run the core over the batch. Returns what to commit; empty = nothing but the turn to
-        call `committed`.
+        """Run the core over the batch. Returns what to commit; empty = call `committed` at once.
 
-        A name that an event of this batch, or of one whose commit runs, has just reserved counts as
-        found: the answer to its replay is released after the commit that makes it true.
+        A name that an event of this batch has just reserved counts as found: the answer to its
+        replay is released with the commit that makes it true.
         """
-        assert self._taken is not None, "decide without take"
+        assert self._busy, "decide without take"
         assert self._core is not None, "decide without a core"
-        batch = Batch(self._heads, self._encode, now.utc_ms)
-        effects: list[object] = []
-        claimed = [batch.claimed, *(decided.batch.claimed for decided in self._decided)]
-        handle, add, release = self._core.handle, batch.add, effects.append
-        for event, request in self._taken:
+        batch = self._batch = Batch(self._heads, self._encode, now.utc_ms)
+        handle, add, release = self._core.handle, batch.add, self._effects.append
+        for event, request in self._events:
             if request is not None:
                 name = (request.space, request.name)
-                claim = found.get(name) or next((c[name] for c in claimed if name in c), None)
+                claim = found.get(name) or batch.claimed.get(name)
                 if claim is not None:
                     release(_replay(request, claim))
                     continue
@@ -201,41 +184,38 @@ class Drive:
                     add(effect)
                 else:
                     release(effect)
-        commits = batch.commits()
-        for head in batch.heads_after():
-            self._heads[head.shard] = head
-        self._taken = None
-        self._decided.append(_Decided(batch, effects))
-        return commits
+        return batch.commits()
 
     def committed(self) -> Released:
-        """The commit of the earlier batch is durable: update the view, let the effects go."""
-        assert self._decided, "committed without decide"
-        done = self._decided.popleft()
-        for row in done.batch.rows:
+        """The commit is durable: update the view, and let the effects go."""
+        assert self._batch is not None, "committed without decide"
+        for row in self._batch.rows:
             if isinstance(row, Erase):
                 self.view.drop(row.kind, row.key)
             elif row.kind not in self._unseen:
                 self.view.put(row.kind, row.key, row.value)
-        for effect in done.effects:
+        for head in self._batch.heads_after():
+            self._heads[head.shard] = head
+        for effect in self._effects:
             if isinstance(effect, _ANSWER):
                 self._owed.pop(effect.ticket, None)
-        return Released(done.effects, done.batch.logged)
+        released = Released(self._effects, self._batch.logged)
+        self._reset()
+        return released
 
     def failed(self) -> Sequence[Fail]:
-        """The commit failed or its outcome is unknown: discard core and batches; who must be told.
+        """The commit failed or its outcome is unknown: discard core and batch; who must be told.
 
-        `load` must follow. Told are the callers of what was taken, and those of earlier batches to
-        whom the core still owes an answer: it dies with what it knew of them. Events without a
-        waiter (messages of peers) are dropped: digests and re-sends repair them, as if the network
-        had lost them.
+        `load` must follow. Told are the callers of the batch and those of earlier batches to whom
+        the core still owes an answer: it dies with what it knew of them. Events without a waiter
+        (messages of peers) are dropped: digests and re-sends repair them, as if the network had
+        lost them.
         """
-        assert self._taken is not None or self._decided, "failed without take"
+        assert self._busy, "failed without take"
         self._core = None
         fails = [Fail(ticket, unconfirmed()) for ticket in self._owed]
         self._owed.clear()
-        self._taken = None
-        self._decided.clear()
+        self._reset()
         return fails
 
     def refuse_queued(self) -> Sequence[Fail]:
@@ -243,6 +223,10 @@ class Drive:
         waiting = [(e, r) for e, r in self._queue if _ticket(e, r)]
         self._queue = deque((e, r) for e, r in self._queue if not _ticket(e, r))
         return [Fail(_ticket(event, request), unconfirmed()) for event, request in waiting]
+
+    def _reset(self) -> None:
+        self._events, self._effects, self._batch = [], [], None
+        self._busy = False
 
 
 def _ticket(event: object, request: Request | None) -> int:

@@ -13,14 +13,7 @@ import structlog
 from intertie.drive.drive import Drive, Loaded, Logged, Released
 from intertie.drive.effects import Fail, Reply, Request
 from intertie.errors import IntertieError, Reason, error
-from intertie.ports import (
-    Clock,
-    FencedError,
-    ShardCommit,
-    ShardHead,
-    Store,
-    StoreUnavailableError,
-)
+from intertie.ports import Clock, FencedError, ShardHead, Store, StoreUnavailableError
 from intertie.store.callers import Many, One
 
 RETRY_FIRST_S = 0.2
@@ -28,9 +21,6 @@ RETRY_MOST_S = 5.0
 SLEEP_MOST_S = 1.0
 """Timers of the event loop stand still while the host is suspended, deadlines of a core do not: so
 they are looked at this often."""
-CROWD = 200
-"""With so many events in the queue the next batch is decided while the commit before it runs; with
-fewer it waits, because a commit costs the same for one event as for many."""
 MAX_WAITING = 50_000
 """Callers that may wait at once; beyond, they are told to come back later."""
 
@@ -77,7 +67,6 @@ class Pump:
         self._decoders = decoders
         self._release = release
         self._wake = asyncio.Event()
-        self._overlap: asyncio.Future[None] | None = None
         self._took = asyncio.Event()
         self._next_ticket = 1
         self._waiting: dict[int, One | Many] = {}
@@ -110,7 +99,7 @@ class Pump:
     def tell(self, event: object) -> None:
         """Queue an event for which nobody waits."""
         self.drive.push(event)
-        self._pushed()
+        self._wake.set()
 
     async def ask(self, make: Make, request: Named | None = None) -> object:
         """Queue `make(ticket)` and wait for its reply.
@@ -162,12 +151,7 @@ class Pump:
         self._next_ticket += 1
         self._waiting[ticket] = caller
         self.drive.push(make(ticket), Request(*request, ticket) if request else None)
-        self._pushed()
-
-    def _pushed(self) -> None:
         self._wake.set()
-        if self._overlap is not None and self.drive.backlog >= CROWD:
-            _settle(self._overlap)
 
     async def ended(self) -> None:
         """Return when the loop has ended, by `stop`; raises what broke it."""
@@ -202,44 +186,20 @@ class Pump:
             await self._sleep()
 
     async def _turn(self) -> None:
-        """One commit, or several back to back while the queue is crowded."""
-        try:
-            commits: Sequence[ShardCommit] | None = await self._decide()
-            while commits is not None:
-                commits = await self._commit(commits)
-        except (FencedError, StoreUnavailableError) as fault:
-            log.warning("commit not confirmed; reloading", fault=str(fault))
-            self._deliver(self.drive.failed())
-
-    async def _decide(self) -> Sequence[ShardCommit]:
         names = self.drive.take()
         assert names is not None, "a turn without a core or events"
         self._took.set()
-        found = await self.store.claims(names) if names else {}
-        return self.drive.decide(found, self._clock.now())
-
-    async def _commit(self, commits: Sequence[ShardCommit]) -> Sequence[ShardCommit] | None:
-        """Make a batch durable and release it; returns the next one if it was decided meanwhile."""
-        if not commits:
-            self._out(self.drive.committed())
-            return None
-        running = asyncio.ensure_future(self.store.commit(commits))
         try:
-            return await self._decide() if await self._is_crowded(running) else None
-        finally:  # whatever the next batch meets, this one is not its business
-            await asyncio.wait([running])
-            running.result()
-            self._retry_s = 0.0
-            self._out(self.drive.committed())
-
-    async def _is_crowded(self, running: asyncio.Future[None]) -> bool:
-        """Wait until the queue is crowded, or else until the running commit has ended."""
-        overlap = self._overlap = asyncio.get_running_loop().create_future()
-        running.add_done_callback(lambda _: _settle(overlap))
-        if self.drive.backlog < CROWD:
-            await overlap
-        self._overlap = None
-        return self.drive.backlog >= CROWD and not running.done() and not self._stopping
+            found = await self.store.claims(names) if names else {}
+            commits = self.drive.decide(found, self._clock.now())
+            if commits:
+                await self.store.commit(commits)
+                self._retry_s = 0.0
+        except (FencedError, StoreUnavailableError) as fault:
+            log.warning("commit not confirmed; reloading", fault=str(fault))
+            self._deliver(self.drive.failed())
+            return
+        self._out(self.drive.committed())
 
     def _out(self, released: Released) -> None:
         outward = self._deliver(released.effects)
@@ -316,11 +276,6 @@ class Pump:
             for shard in self._shards:
                 async for row in self.store.scan(shard, kind):
                     yield Loaded(kind, row.key, decode(row.body))
-
-
-def _settle(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
 
 
 def _stopping() -> IntertieError:

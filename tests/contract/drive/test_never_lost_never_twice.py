@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from intertie.drive.drive import MAX_DECIDED, Loaded, Logged, Released
+from intertie.drive.drive import Loaded, Logged, Released
 from intertie.drive.effects import Fail, Replayed, Reply, Request
 from intertie.errors import Reason
 from intertie.ports import FencedError, ShardCommit, StoreUnavailableError
@@ -79,7 +79,7 @@ class BankOnAFaultyStore(RuleBasedStateMachine):
         self.life += 1
         self.drive = bank_drive(max_batch=4)
         self.waiting: dict[int, object] = {}
-        self.decided: list[Sequence[ShardCommit]] = []
+        self.commits: Sequence[ShardCommit] | None = None
         self.load()
 
     def load(self) -> None:
@@ -136,25 +136,24 @@ class BankOnAFaultyStore(RuleBasedStateMachine):
     def time_passes(self, duration_ns: int) -> None:
         self.drive.tick(self.clock.advance_ns(duration_ns))
 
-    @precondition(lambda self: len(self.decided) < MAX_DECIDED)
+    @precondition(lambda self: self.commits is None)
     @rule()
     def a_batch_begins(self) -> None:
-        """Also while the commit of the one before runs."""
         names = self.drive.take()
         if names is None:
             return
         found = at_once(self.store.claims(names))
-        self.decided.append(self.drive.decide(found, self.clock.now()))
+        self.commits = self.drive.decide(found, self.clock.now())
 
-    @precondition(lambda self: self.decided)
+    @precondition(lambda self: self.commits is not None)
     @rule(fate=st.sampled_from(Fate))
     def a_commit_ends(self, fate: Fate) -> None:
-        commits = self.decided.pop(0)
+        commits, self.commits = self.commits, None
+        assert commits is not None
         try:
             if commits:
                 self.commit(commits, fate)
         except (FencedError, StoreUnavailableError):
-            self.decided.clear()
             self.answered(self.drive.failed())
         else:
             self.released(self.drive.committed())
@@ -186,8 +185,8 @@ class BankOnAFaultyStore(RuleBasedStateMachine):
 
     @rule()
     def the_process_crashes(self) -> None:
-        if self.decided and self.decided[0]:
-            self.late.append(self.decided[0])
+        if self.commits:
+            self.late.append(self.commits)
         self.start()
 
     # --- what callers see ------------------------------------------------------------------------
@@ -273,7 +272,7 @@ class BankOnAFaultyStore(RuleBasedStateMachine):
         self.readers_see_what_is_stored()
 
     def settle(self) -> None:
-        while self.decided:
+        if self.commits is not None:
             self.a_commit_ends(Fate.PASS)
         if self.drive.core is None:
             self.the_core_is_loaded_again()

@@ -239,7 +239,7 @@ def test_turning_the_crank_out_of_order_is_refused(crank: Any) -> None:
     drive.take()
     with pytest.raises(AssertionError, match="committed without decide"):
         drive.committed()
-    with pytest.raises(AssertionError, match="take before the batch before is decided"):
+    with pytest.raises(AssertionError, match="take during a batch"):
         drive.take()
     with pytest.raises(AssertionError, match="load during a batch"):
         crank.load()
