@@ -36,6 +36,8 @@ class Reason(StrEnum):
     IDENTITY_INVALID = "IDENTITY_INVALID"
     CERTIFICATE_EXPIRED = "CERTIFICATE_EXPIRED"
     CLOCK_SKEW = "CLOCK_SKEW"
+    JOIN_TOKEN_INVALID = "JOIN_TOKEN_INVALID"  # noqa: S105 - the name of a reason, not a secret
+    JOIN_REJECTED = "JOIN_REJECTED"
     BANNED = "BANNED"
     PERMISSION_DENIED = "PERMISSION_DENIED"
     SESSION_TAKEN = "SESSION_TAKEN"
@@ -129,6 +131,15 @@ CATALOGUE: Mapping[Reason, Entry] = {
     ),
     Reason.CLOCK_SKEW: Entry(
         "UNAUTHENTICATED", Exit.DENIED, _C, "The two clocks are over 10 minutes apart."
+    ),
+    Reason.JOIN_TOKEN_INVALID: Entry(
+        "PERMISSION_DENIED",
+        Exit.DENIED,
+        _C,
+        "The join token is unknown, used or expired.",
+    ),
+    Reason.JOIN_REJECTED: Entry(
+        "FAILED_PRECONDITION", Exit.REFUSED, _C, "An administrator refused the request to join."
     ),
     Reason.BANNED: Entry("PERMISSION_DENIED", Exit.DENIED, _C, "The identity is banned."),
     Reason.PERMISSION_DENIED: Entry("PERMISSION_DENIED", Exit.DENIED, _C, "The role may not."),
