@@ -62,9 +62,36 @@ def create_root(
     check_trust_domain(federation)
     key = key or new_key()
     name = _name(f"root of {federation}")
-    builder = _ca(name, name, key.public_key(), now, CA_LIFE_MS, path_length=1)
+    builder = _ca(name, name, key.public_key(), now, CA_LIFE_MS, path_length=2)
+    # X509-SVID section 4.2: a signing certificate may name its trust domain. Whoever joins with
+    # nothing but the hash of this key learns the domain from it, and from no leaf.
+    uri = x509.UniformResourceIdentifier(f"spiffe://{federation}")
+    builder = builder.add_extension(x509.SubjectAlternativeName([uri]), critical=False)
     cert = builder.sign(key, hashes.SHA256())
     return Authority(key, cert, (), cert, federation, None)
+
+
+def create_intermediate(root: Authority, now: Now) -> Authority:
+    """Make a CA that signs for the federation while the root's key stays offline.
+
+    A replica that lets regions and people join holds this one; it can be replaced without a change
+    of the root that everybody trusts.
+    """
+    assert root.region is None, "only the root makes intermediates"
+    assert not root.chain, "an intermediate below an intermediate"
+    key = new_key()
+    builder = _ca(
+        _name(f"signer of {root.federation}"),
+        root.cert.subject,
+        key.public_key(),
+        now,
+        REGIONAL_CA_LIFE_MS,
+        path_length=1,
+    ).add_extension(
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(root.key.public_key()), critical=False
+    )
+    cert = builder.sign(root.key, hashes.SHA256())
+    return Authority(key, cert, (cert,), root.root, root.federation, None)
 
 
 def create_regional(
@@ -78,7 +105,7 @@ def create_regional(
     """Make a regional CA under `root`, held by the region's operator.
 
     Args:
-        root: the federation's root.
+        root: the federation's root, or its intermediate.
         region: the region id; the CA is constrained to `<region>.<federation>`.
         now: the time of issue.
         hosts: further host names, or addresses, under which the region's scheduler is dialled.
@@ -87,7 +114,7 @@ def create_regional(
     assert root.region is None, "only the root makes regional CAs"
     key = key or new_key()
     cert = sign_regional(root, region, key.public_key(), now, hosts=hosts)
-    return Authority(key, cert, (cert,), root.root, root.federation, region)
+    return Authority(key, cert, (cert, *root.chain), root.root, root.federation, region)
 
 
 def sign_regional(
@@ -124,6 +151,18 @@ def root_pin(root: x509.Certificate) -> str:
         )
     )
     return digest.finalize().hex()
+
+
+def trust_domain_of(root: x509.Certificate) -> str | None:
+    """The trust domain that a root names; None if it names none."""
+    try:
+        names = root.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return None
+    uris = names.get_values_for_type(x509.UniformResourceIdentifier)
+    if len(uris) != 1 or not uris[0].startswith("spiffe://"):
+        return None
+    return check_trust_domain(uris[0].removeprefix("spiffe://"))
 
 
 def is_address(host: str) -> bool:

@@ -19,7 +19,7 @@ from intertie.pki.files import (
 from intertie.pki.load import key_to_pem, load_tls_key
 from intertie.pki.spiffe import check_trust_domain, region_trust_domain
 
-CA_KEY, CA_CERT, ROOT_CERT = "ca-key.pem", "ca.pem", "root.pem"
+CA_KEY, CA_CERT, CHAIN, ROOT_CERT = "ca-key.pem", "ca.pem", "chain.pem", "root.pem"
 _RESTORE = "Restore the directory of the CA, or make it anew with intertie ca init."
 
 
@@ -32,6 +32,7 @@ def write_authority(path: Path, authority: Authority) -> None:
     make_private_directory(path)
     write_private(path / CA_KEY, key_to_pem(authority.key), replace=False)
     write_private(path / ROOT_CERT, _pem(authority.root))
+    write_private(path / CHAIN, b"".join(_pem(cert) for cert in authority.chain))
     write_private(path / CA_CERT, _pem(authority.cert))
 
 
@@ -46,10 +47,12 @@ def load_authority(path: Path, federation: str, region: str | None = None) -> Au
         region_trust_domain(region, federation)
     key = load_tls_key(path / CA_KEY, read_private(path / CA_KEY))
     cert = _certificate(path / CA_CERT)
+    chain = _chain(path / CHAIN)
     root = _certificate(path / ROOT_CERT)
     if key.public_key() != cert.public_key():
         raise unusable(path / CA_KEY, f"is not the key of {path / CA_CERT}", _RESTORE)
-    chain = () if region is None else (cert,)
+    if not chain and cert != root:
+        chain = (cert,)  # written by a version that kept no chain
     return Authority(key, cert, chain, root, federation, region)
 
 
@@ -58,6 +61,18 @@ def _certificate(path: Path) -> x509.Certificate:
         return x509.load_pem_x509_certificate(read_public(path))
     except ValueError as problem:
         raise unusable(path, "holds no certificate in PEM", _RESTORE) from problem
+
+
+def _chain(path: Path) -> tuple[x509.Certificate, ...]:
+    if not path.exists():
+        return ()
+    pem = read_public(path)
+    if not pem.strip():
+        return ()
+    try:
+        return tuple(x509.load_pem_x509_certificates(pem))
+    except ValueError as problem:
+        raise unusable(path, "holds no certificates in PEM", _RESTORE) from problem
 
 
 def _pem(cert: x509.Certificate) -> bytes:

@@ -68,7 +68,10 @@ def anonymous_credentials(trust_pem: bytes) -> grpc.ChannelCredentials:
 def _configuration(
     credentials: Credentials, *, anonymous: bool
 ) -> grpc.ServerCertificateConfiguration:
+    chain_pem = credentials.cert_chain_pem
+    if anonymous:  # whoever joins has no root yet, only the hash of its key
+        chain_pem += credentials.trust_pem
     return grpc.ssl_server_certificate_configuration(
-        [(credentials.key_pem, credentials.cert_chain_pem)],
+        [(credentials.key_pem, chain_pem)],
         root_certificates=None if anonymous else credentials.trust_pem,
     )
