@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from federation.adapters.assign import SpecForms
+from federation.adapters.grant_reads import GrantReads
 from federation.adapters.keys import Keys, load_keys
 from federation.adapters.membership import ReplicaMembership, read_tls
 from federation.adapters.mirror import Mirror
@@ -16,7 +17,17 @@ from federation.adapters.prices import UNPRICED, adopt_prices, read_prices
 from federation.adapters.relay import Relay
 from federation.adapters.release import Release
 from federation.config import Config
-from federation.domain.core import DONE, GRANT, LIVE, REGION, REQUESTS, SPEC, FederationCore
+from federation.domain.core import (
+    DONE,
+    GRANT,
+    LIVE,
+    PROJECT,
+    REGION,
+    REQUESTS,
+    SPEC,
+    FederationCore,
+)
+from federation.domain.payers import ProjectRecord
 from federation.domain.region_record import RegionRecord
 from federation.server.metering.logs import Origins
 from federation.server.region.links import Links
@@ -87,6 +98,7 @@ class Application:
         self._telemetry: TelemetryServer | None = None
         self._membership: ReplicaMembership | None = None
         self._retention: Retention | None = None
+        self._grant_reads: GrantReads | None = None
         self._links = Links()
         self._prices = UNPRICED
         self._specs = SpecForms()
@@ -122,11 +134,14 @@ class Application:
             await self._telemetry.stop()
         if self._retention is not None:
             await self._retention.stop()
+        if self._grant_reads is not None:
+            await self._grant_reads.stop()
         if self._pump is not None:
             await self._pump.stop()
         if self._store is not None:
             await self._store.close()
         self._server = self._telemetry = self._pump = self._store = self._retention = None
+        self._grant_reads = None
 
     async def _start(self) -> None:
         config = self.config
@@ -183,7 +198,9 @@ class Application:
         self._membership.start()
 
     def _make_pump(self, store: Store, keys: Keys) -> Pump:
-        release = Release(self._links.send, keys.statements, self._specs)
+        reads = self._grant_reads = GrantReads(store, lambda read: pump.tell(read))
+        reads.start()
+        release = Release(self._links.send, reads.ask, keys.statements, self._specs)
         self._changes = Changes(store, lambda: pump.heads, decode_event)
 
         def released(effects: Sequence[object], logged: Sequence[Logged]) -> None:
@@ -195,7 +212,12 @@ class Application:
             store,
             self._clock,
             shards=range(SHARDS),
-            decoders={LIVE: decode_task, SPEC: decode_spec, REGION: decoder(RegionRecord)},
+            decoders={
+                LIVE: decode_task,
+                SPEC: decode_spec,
+                REGION: decoder(RegionRecord),
+                PROJECT: decoder(ProjectRecord),
+            },
             release=released,
         )
         return pump

@@ -6,19 +6,35 @@ All assignments of one release are signed together, each stays in its place. Mus
 from collections.abc import Callable, Sequence
 
 from federation.adapters.assign import SpecForms, assign_all
-from federation.domain.events import Send, SendAssignment
+from federation.domain.events import ReadGrant, Send, SendAssignment
 from intertie.metering.dsse import StatementSigner
 from intertie.model.link import FromFederation
 
-SendTo = Callable[[str, FromFederation], bool]
-"""Queues a message to a region; False if it has no link. What is lost is repaired by digests."""
+SendTo = Callable[[str, FromFederation, int], bool]
+"""Queues a message to a region by the link of this number; False if that link stands no more. What
+is lost is repaired by digests.
+"""
 
 
 class Release:
-    """See the module's text."""
+    """See the module's text.
 
-    def __init__(self, send: SendTo, signer: StatementSigner, specs: SpecForms) -> None:
+    Args:
+        send: takes the messages.
+        read_grant: begins to read a stored grant, and returns at once.
+        signer: signs grants.
+        specs: the bytes of specs.
+    """
+
+    def __init__(
+        self,
+        send: SendTo,
+        read_grant: Callable[[ReadGrant], None],
+        signer: StatementSigner,
+        specs: SpecForms,
+    ) -> None:
         self._send = send
+        self._read_grant = read_grant
         self._signer = signer
         self._specs = specs
 
@@ -29,8 +45,10 @@ class Release:
         for effect in effects:
             match effect:
                 case Send():
-                    self._send(effect.region, effect.message)
+                    self._send(effect.region, effect.message, effect.link)
                 case SendAssignment():
-                    self._send(effect.task.region, next(signed))
+                    self._send(effect.task.region, next(signed), effect.link)
+                case ReadGrant():
+                    self._read_grant(effect)
                 case _:
                     raise AssertionError(f"unknown effect {type(effect).__name__}")

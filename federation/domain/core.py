@@ -14,13 +14,16 @@ from federation.domain.events import (
     AskPlan,
     CancelTask,
     CreateTask,
+    GrantRead,
     Heard,
     LinkDown,
     LinkUp,
     Send,
+    SendAssignment,
 )
 from federation.domain.fleet import MS, Fleet, Timing
 from federation.domain.offers import Offers
+from federation.domain.payers import ProjectRecord, project_refusal
 from federation.domain.plans import Plans
 from federation.domain.queue import Queue, SentBack
 from federation.domain.region_record import RegionRecord, attached
@@ -38,8 +41,9 @@ from intertie.ports import Now
 from intertie.values import changed
 
 LIVE, DONE, SPEC, GRANT, REGION = "task", "done", "spec", "grant", "region"
+PROJECT = "project"
 """Kinds of rows: live tasks, final tasks, specs shared by an array, grants by their digest in the
-shard of their task, regions in shard 0.
+shard of their task, regions in shard 0, projects in the shard of their first task.
 """
 REQUESTS = "request"
 """The space of request_ids; a name in it is `project/request_id`."""
@@ -90,7 +94,8 @@ class FederationCore:
         self.at_region: dict[str, set[str]] = {}
         self.open: dict[str, int] = {}
         self.records: dict[str, RegionRecord] = {}
-        self.fleet = Fleet(now)
+        self.projects: set[str] = set()
+        self.fleet = Fleet(now, timing)
         self.queue = Queue()
         self.offers = Offers(self)
         self.plans = Plans(self)
@@ -104,6 +109,9 @@ class FederationCore:
         for row in loaded:
             if isinstance(row.value, RegionRecord):
                 self.records[row.key] = row.value
+                self.fleet.granted_before(row.key, row.value.lease_ms)
+            if row.kind == PROJECT:
+                self.projects.add(row.key)
             if row.kind != LIVE:
                 continue
             task = row.value
@@ -135,6 +143,8 @@ class FederationCore:
                 self.regions.heard(event)
             case AskPlan():
                 self.plans.ask(event.ticket, event.spec)
+            case GrantRead():
+                self.offers.grant_read(event)
             case LinkUp():
                 self.regions.up(event)
             case LinkDown():
@@ -149,7 +159,12 @@ class FederationCore:
         return self._out
 
     def emit(self, effect: object) -> None:
-        """Add an effect to those of the present event."""
+        """Add an effect to those of the present event; messages go by the link that stands now."""
+        match effect:
+            case Send(link=0):
+                effect = changed(effect, link=self.fleet.link_of(effect.region))
+            case SendAssignment(link=0):
+                effect = changed(effect, link=self.fleet.link_of(effect.task.region))
         self._out.append(effect)
 
     # --- clients ---------------------------------------------------------------------------------
@@ -165,6 +180,10 @@ class FederationCore:
         is_array = event.spec.array > 0
         if is_array:
             self.emit(Write(shard, SPEC, made[0].spec_ref, event.spec, event.project))
+        if event.project not in self.projects:
+            self.projects.add(event.project)
+            record = ProjectRecord(id=event.project, since_ms=self.now.utc_ms)
+            self.emit(Write(shard, PROJECT, event.project, record))
         self.open[event.project] = self.open.get(event.project, 0) + len(made)
         for task in made:
             self._index(task)
@@ -177,6 +196,9 @@ class FederationCore:
         self, project: str, spec: TaskSpec, count: int, must_match: bool
     ) -> IntertieError | None:
         """Why a valid spec is not taken now; reads ask this for `validate_only`."""
+        confused = project_refusal(project, self.records)
+        if confused is not None:
+            return confused
         open_now = self.open.get(project, 0)
         if open_now + count > self.max_open:
             return error(
@@ -234,7 +256,10 @@ class FederationCore:
 
     def remember(self, hello: RegionHello) -> None:
         """Make durable what a region's hello says of it."""
-        record = attached(self.records.get(hello.region), hello, self.now.utc_ms)
+        self.write_region(attached(self.records.get(hello.region), hello, self.now.utc_ms))
+
+    def write_region(self, record: RegionRecord) -> None:
+        """Make a region's record durable."""
         self.records[record.id] = record
         self.emit(Write(0, REGION, record.id, record))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from intertie.model.link import FederationHello, FromFederation, FromRegion, RegionHello
 from intertie.model.spec import TaskSpec
 from intertie.model.task import Task
+from intertie.model.token import Epoch
 from intertie.values import quick
 
 
@@ -93,10 +94,15 @@ class Heard:
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
-    """Outward: a message to a region, by whatever link it has; lost if it has none."""
+    """Outward: a message to a region, by the link that stood when it was decided, and by no other.
+
+    The core fills `link` in: 0 = the region had none, and the message is lost. What is lost is
+    repaired by digests.
+    """
 
     region: str
     message: FromFederation
+    link: int = 0
 
 
 @quick
@@ -104,7 +110,8 @@ class Send:
 class SendAssignment:
     """Outward: send the newest run of a task to its region, with its signed grant.
 
-    Encoding the spec and signing `grant` (its canonical bytes) are the shell's.
+    Encoding the spec and signing `grant` (its canonical bytes) are the shell's. `link` as in
+    `Send`.
     """
 
     task: Task
@@ -112,3 +119,25 @@ class SendAssignment:
     offer: str
     local_retries: int
     shard_epoch: int
+    link: int = 0
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadGrant:
+    """Outward: read a stored grant; `GrantRead` is the answer. Lost if the store is away."""
+
+    task: str
+    epoch: Epoch
+    shard: int
+    sha256: str
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantRead:
+    """The stored grant of a run, byte for byte as it was first sent."""
+
+    task: str
+    epoch: Epoch
+    grant: bytes

@@ -1,8 +1,8 @@
 """The regions as this replica sees them: links, leases, summaries, reachability.
 
-Everything here is observed, nothing is durable: a restarted replica knows no lease that it
-granted, so it counts every lease as granted at its own start (safety.md: a restarted grantor waits
-L_max).
+Everything here is observed, nothing is durable: a restarted replica does not know when it granted a
+lease, so it counts the longest one that it ever granted to a region (which is durable, see
+`region_record`) as granted at its own start (safety.md: a restarted grantor waits L_max).
 """
 
 from dataclasses import dataclass, replace
@@ -30,10 +30,9 @@ class Timing:
     summary_max_age_ms: int = 30_000
     digest_every_ms: int = 60_000
 
-    @property
-    def lease_over_ms(self) -> int:
+    def lease_over_ms(self, lease_ms: int) -> int:
         """How long after granting a lease its grantor may act as if it were over."""
-        return int(self.lease_ms * (1 + 2 * self.drift)) + self.delta_ms
+        return int(lease_ms * (1 + 2 * self.drift)) + self.delta_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +42,6 @@ class Member:
     hello: RegionHello
     link: int
     heard_ns: int
-    granted_ns: int
     lost_ns: int = 0
     summary: Summary | None = None
     summary_ns: int = 0
@@ -61,19 +59,25 @@ class Member:
 
 
 class Fleet:
-    """All members by region id."""
+    """All members by region id.
 
-    def __init__(self, started: Now) -> None:
+    Args:
+        started: when this life of the replica began.
+        timing: intervals.
+    """
+
+    def __init__(self, started: Now, timing: Timing) -> None:
         self.members: dict[str, Member] = {}
         self.started_ns = started.boot_ns
+        self._timing = timing
+        self._lease_over: dict[str, int] = {}
 
     def attach(self, link: int, hello: RegionHello, now: Now) -> Member:
         """A region said hello; an earlier link of it counts no more."""
         assert link > 0, "0 means that there is no link"
         before = self.members.get(hello.region)
         assert before is None or link > before.link, "links are numbered in their order"
-        granted = before.granted_ns if before is not None else self.started_ns
-        member = Member(hello=hello, link=link, heard_ns=now.boot_ns, granted_ns=granted)
+        member = Member(hello=hello, link=link, heard_ns=now.boot_ns)
         if before is not None and before.hello.incarnation == hello.incarnation:
             member = replace(member, summary=before.summary, summary_ns=before.summary_ns)
         self.members[hello.region] = member
@@ -94,11 +98,29 @@ class Fleet:
         self.members[member.hello.region] = after
         return after
 
-    def may_reassign_at(self, region: str, timing: Timing) -> int:
-        """The boot_ns from which no run of the region that obeys its lease can still live."""
+    def link_of(self, region: str) -> int:
+        """The number of the region's link, 0 if it has none."""
         member = self.members.get(region)
-        granted = member.granted_ns if member is not None else self.started_ns
-        return granted + timing.lease_over_ms * MS
+        return member.link if member is not None else 0
+
+    def granted_before(self, region: str, lease_ms: int) -> None:
+        """An earlier life granted leases of up to this length, the last just before it ended."""
+        self._granted(region, self.started_ns, max(lease_ms, self._timing.lease_ms))
+
+    def granted(self, region: str, now: Now) -> None:
+        """A lease is granted; an earlier, longer one may still outlive it."""
+        self._granted(region, now.boot_ns, self._timing.lease_ms)
+
+    def may_reassign_at(self, region: str) -> int:
+        """The boot_ns from which no run of the region that obeys its lease can still live."""
+        over_ns = self._lease_over.get(region)
+        if over_ns is None:
+            return self.started_ns + self._timing.lease_over_ms(self._timing.lease_ms) * MS
+        return over_ns
+
+    def _granted(self, region: str, at_ns: int, lease_ms: int) -> None:
+        over_ns = at_ns + self._timing.lease_over_ms(lease_ms) * MS
+        self._lease_over[region] = max(over_ns, self.may_reassign_at(region))
 
     def lost_since(self, region: str) -> int | None:
         """Since when the region is out of touch (boot_ns), None if it is attached."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from federation.domain import lifecycle, router
-from federation.domain.events import Send, SendAssignment
+from federation.domain.events import GrantRead, ReadGrant, Send, SendAssignment
 from federation.domain.fleet import MS, Member
 from federation.domain.grants import grant_of
 from federation.domain.queue import Round, Waiting
@@ -18,7 +18,7 @@ from intertie.errors import IntertieError, Reason, error
 from intertie.metering.grant import Grant, grant_sha256
 from intertie.model.link import Offer, OfferRelease, OfferRequest
 from intertie.model.names import shard_of_id
-from intertie.model.states import WaitReason
+from intertie.model.states import TaskState, WaitReason
 from intertie.model.task import Task, Verdict, Wait
 from intertie.model.validate import shapes
 from intertie.ports import Now
@@ -175,15 +175,26 @@ class Offers:
         self._send_assignment(after, offer.id, grant)
 
     def send_again(self, task: Task) -> None:
-        """Send the newest run of a task again: the region answers with all that it knows of it."""
+        """Send the newest run of a task again: the region answers with all that it knows of it.
+
+        Its grant is read back from the store: a (task, epoch) has one grant, whatever the prices
+        or this version's idea of a cap have become since.
+        """
         run = task.run
         assert run is not None, "an assigned task has a run"
-        grant = self._grant(task)
-        if grant.sha256 != run.grant_sha256:  # new prices since
-            before, now_ms = task, self._core.now.utc_ms
-            task = lifecycle.moved(lifecycle.granted(task, grant.sha256), task.state, now_ms)
-            self._core.change(before, task, "GRANTED", self._core.replica)
-        self._send_assignment(task, "", grant)
+        assert run.grant_sha256, "an assignment cites its grant"
+        shard = shard_of_id(task.id)
+        self._core.emit(
+            ReadGrant(task=task.id, epoch=task.epoch, shard=shard, sha256=run.grant_sha256)
+        )
+
+    def grant_read(self, event: GrantRead) -> None:
+        """A grant has come back from the store; the task may have moved on meanwhile."""
+        task = self._core.tasks.get(event.task)
+        if task is None or task.epoch != event.epoch or not task.region:
+            return
+        if task.state is not TaskState.CANCELLING:
+            self._emit_assignment(task, "", event.grant)
 
     def _grant(self, task: Task) -> Grant:
         run = task.run
@@ -195,17 +206,20 @@ class Offers:
         return grant_of(task, shape, digest, _local_retries(task), core.price_version)
 
     def _send_assignment(self, task: Task, offer: str, grant: Grant) -> None:
-        core, data, shard = self._core, grant.encode(), shard_of_id(task.id)
+        data = grant.encode()
         digest = grant_sha256(data)
         # Records cite it by its digest alone: the scope finds it without knowing its shard.
-        core.emit(Write(shard, "grant", digest, data, digest, task.id))
-        core.emit(
+        self._core.emit(Write(shard_of_id(task.id), "grant", digest, data, digest, task.id))
+        self._emit_assignment(task, offer, data)
+
+    def _emit_assignment(self, task: Task, offer: str, grant: bytes) -> None:
+        self._core.emit(
             SendAssignment(
                 task=task,
-                grant=data,
+                grant=grant,
                 offer=offer,
                 local_retries=_local_retries(task),
-                shard_epoch=core.shard_epochs.get(shard, 0),
+                shard_epoch=self._core.shard_epochs.get(shard_of_id(task.id), 0),
             )
         )
 

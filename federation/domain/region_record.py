@@ -1,4 +1,8 @@
-"""What is durable about a region: that it joined, where it is, and which log keys are its own."""
+"""What is durable about a region: that it joined, where it is, its log keys, its longest lease.
+
+A region is one site (contract.md): where it is cannot change under its name, for runs and data were
+sent there because of it.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -12,6 +16,8 @@ class RegionRecord:
     """A region that has attached at least once. Instants in UTC ms.
 
     `log_vkeys` are the keys of its metering log, the newest last; none is ever taken away.
+    `lease_ms` is the longest lease that it may hold: it grows before such a lease is granted, and
+    shrinks when every longer one is over.
     """
 
     id: str
@@ -21,18 +27,34 @@ class RegionRecord:
     log_vkeys: tuple[str, ...] = ()
     joined_ms: int = 0
     seen_ms: int = 0
+    lease_ms: int = 0
 
 
 def refusal(record: RegionRecord | None, hello: RegionHello) -> IntertieError | None:
-    """Why a hello is not believed: the region had another log key before."""
-    if record is None or not record.log_vkeys or hello.log_vkey in ("", *record.log_vkeys):
+    """Why a hello is not believed: the region had another log key, or was elsewhere, before."""
+    if record is None:
         return None
-    return error(
-        Reason.PERMISSION_DENIED,
-        f"{hello.region} comes with another log key than it had.",
-        remedy="Restore the region's log key; a log that starts anew under a name is a fork.",
-        metadata={"region": hello.region},
-    )
+    if record.log_vkeys and hello.log_vkey not in ("", *record.log_vkeys):
+        return error(
+            Reason.PERMISSION_DENIED,
+            f"{hello.region} comes with another log key than it had.",
+            remedy="Restore the region's log key; a log that starts anew under a name is a fork.",
+            metadata={"region": hello.region},
+        )
+    if record.jurisdiction and hello.jurisdiction != record.jurisdiction:
+        return error(
+            Reason.PERMISSION_DENIED,
+            f"{hello.region} says that it is in {hello.jurisdiction}; "
+            f"it joined in {record.jurisdiction}.",
+            remedy=f"Set its jurisdiction back to {record.jurisdiction}; "
+            "another site joins under another region id.",
+            metadata={
+                "region": hello.region,
+                "jurisdiction": hello.jurisdiction,
+                "joined_in": record.jurisdiction,
+            },
+        )
+    return None
 
 
 def attached(before: RegionRecord | None, hello: RegionHello, now_ms: int) -> RegionRecord:

@@ -5,11 +5,13 @@ alone never moves a run before both its `move_after` and every lease of that reg
 (safety.md).
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from federation.domain import lifecycle
 from federation.domain.events import Heard, LinkDown, LinkUp, Send
 from federation.domain.fleet import MS, Member
+from federation.domain.payers import region_refusal
 from federation.domain.region_record import refusal
 from intertie.drive.effects import Fail, Reply
 from intertie.model.link import (
@@ -67,10 +69,11 @@ class Regions:
         """A region attached: its digest will say which of its tasks it really has."""
         core, region = self._core, event.hello.region
         refused = refusal(core.records.get(region), event.hello)
+        refused = refused or region_refusal(region, core.projects | core.open.keys())
         if refused is not None:
             core.emit(Fail(event.ticket, refused))
             return
-        self._send(region, event.welcome)
+        core.emit(Send(region=region, message=event.welcome, link=event.link))
         core.emit(Reply(event.ticket, None))
         core.fleet.attach(event.link, event.hello, core.now)
         core.remember(event.hello)
@@ -95,8 +98,7 @@ class Regions:
         member = core.fleet.update(member, heard_ns=core.now.boot_ns)
         match event.message:
             case LeaseRenew(seq=seq):
-                core.fleet.update(member, granted_ns=core.now.boot_ns)
-                self._send(event.region, LeaseGrant(seq=seq, lease_ms=core.timing.lease_ms))
+                self._renew(event.region, seq)
             case Summary() as summary:
                 self._summary(member, summary)
             case Offer() as offer:
@@ -110,6 +112,16 @@ class Regions:
                 self._digest_part(event.region, digest)
             case _:
                 raise AssertionError(f"a {type(event.message).__name__} is not for the core")
+
+    def _renew(self, region: str, seq: int) -> None:
+        """Grant a lease; how long it is at most is durable before it leaves."""
+        core, lease_ms = self._core, self._core.timing.lease_ms
+        longest_ms = core.records[region].lease_ms
+        over_ns = core.fleet.started_ns + core.timing.lease_over_ms(longest_ms) * MS
+        if lease_ms > longest_ms or (lease_ms < longest_ms and core.now.boot_ns >= over_ns):
+            core.write_region(replace(core.records[region], lease_ms=lease_ms))
+        core.fleet.granted(region, core.now)
+        self._send(region, LeaseGrant(seq=seq, lease_ms=lease_ms))
 
     def _summary(self, member: Member, summary: Summary) -> None:
         core = self._core
@@ -215,7 +227,6 @@ class Regions:
             return
         if entry.state is not run.state or entry.token != run.token:
             core.offers.send_again(task)
-            task = core.tasks[task.id]
         if task.state is TaskState.UNKNOWN and entry.state is not RunState.ENDED:
             after = lifecycle.found(task, entry.state, core.now.utc_ms)
             core.change(task, after, "IN_TOUCH", task.region)
@@ -243,7 +254,8 @@ class Regions:
             core.change(task, after, "MISSING", core.replica, message)
             return
         waited_ms = core.now.utc_ms - task.updated_ms
-        if _is_move(task) and waited_ms >= core.timing.lease_over_ms:
+        lease_ms = max(core.timing.lease_ms, core.records[task.region].lease_ms)
+        if _is_move(task) and waited_ms >= core.timing.lease_over_ms(lease_ms):
             core.change(task, lifecycle.lost(task, core.now.utc_ms, message), "LOST", core.replica)
 
     # --- silence ---------------------------------------------------------------------------------
@@ -291,7 +303,7 @@ class Regions:
         lost_ns = core.fleet.lost_since(task.region)
         since = lost_ns if lost_ns is not None else core.now.boot_ns
         wanted = since + task.spec.tolerance.move_after * MS
-        return max(wanted, core.fleet.may_reassign_at(task.region, core.timing))
+        return max(wanted, core.fleet.may_reassign_at(task.region))
 
     def _schedule(self) -> None:
         core = self._core

@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterable
 
 from federation.domain.answers import wait_of
 from federation.domain.core import FederationCore
-from federation.domain.events import Heard, LinkDown, LinkUp, Send, SendAssignment
+from federation.domain.events import (
+    GrantRead,
+    Heard,
+    LinkDown,
+    LinkUp,
+    ReadGrant,
+    Send,
+    SendAssignment,
+)
 from federation.domain.fleet import Timing as FederationTiming
 from intertie.drive.drive import Drive, Loaded
 from intertie.drive.effects import Fail, Reply, Request, Tick
@@ -248,6 +256,10 @@ class World:
                 self.answers[ticket] = value
             case Fail(ticket, fault):
                 self.answers[ticket] = fault
+            case ReadGrant():
+                grant = self.federation_rows["grant", effect.sha256]
+                assert isinstance(grant, bytes)
+                self.federation.push(GrantRead(task=effect.task, epoch=effect.epoch, grant=grant))
             case SendAssignment() if self.is_linked:
                 self._assign(effect)
             case Send() if self.is_linked:

@@ -85,6 +85,11 @@ class Origins:
         self._regions = regions
         self.trust_domain = trust_domain
 
+    @property
+    def regions(self) -> frozenset[str]:
+        """The ids of all regions."""
+        return frozenset(record.id for record in self._regions())
+
     def keys(self, origin: str) -> tuple[Key, ...]:
         """The believed keys of a log, the newest last; empty if it is unknown."""
         for record in self._regions():
@@ -140,6 +145,8 @@ def visible(leaf: bytes, who: Identity) -> bool:
     if record is None:
         return False
     payer = record.get("payer")
+    if payer is not None and payer == record.get("region"):
+        return False  # a region's own work is no project's, whatever the project is called
     return payer is None or who.project in (payer, record.get("project"))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 
+from federation.domain.payers import project_refusal
 from federation.server.metering.grants import Grants
 from federation.server.metering.logs import MeteringLogs, Origins, visible
 from federation.server.metering.statements import PAYLOAD_TYPE, Statements
@@ -120,7 +121,7 @@ class MeteringServicer(pb_grpc.MeteringServiceServicer):
     async def GetStatement(
         self, request: pb.GetStatementRequest, context: Context
     ) -> pb.GetStatementResponse:
-        payer = _payer(request.payer, caller())
+        payer = _payer(request.payer, caller(), self._origins)
         if request.start_ms < 0 or request.end_ms < 0:
             raise invalid("start_ms" if request.start_ms < 0 else "end_ms", "is negative")
         statement = await self._statements.make(payer, request.start_ms, request.end_ms)
@@ -177,7 +178,7 @@ def _responses(
     return made
 
 
-def _payer(named: str, who: Identity) -> str:
+def _payer(named: str, who: Identity, origins: Origins) -> str:
     if who.role is Role.PROJECT:
         assert who.project is not None, "a project identity names its project"
         if named and named != who.project:
@@ -186,6 +187,9 @@ def _payer(named: str, who: Identity) -> str:
                 f"{who} may not read the statement of {named[:80]}.",
                 remedy="Leave the payer out.",
             )
+        confused = project_refusal(who.project, origins.regions)
+        if confused is not None:
+            raise confused
         return who.project
     if not PROJECT.fullmatch(named):
         raise invalid("payer", "must be given")

@@ -6,7 +6,7 @@ not know what the messages mean.
 
 from intertie.api.federation.v1 import link_pb2
 from intertie.errors import IntertieError, Reason, error
-from intertie.model.link import FromFederation, RegionHello
+from intertie.model.link import FederationHello, FromFederation, RegionHello
 from intertie.transport.outbox import Outbox
 from intertie.wire.link import federation_message_to_pb
 
@@ -17,11 +17,16 @@ class Link:
     def __init__(self, number: int, hello: RegionHello) -> None:
         self.number = number
         self.hello = hello
+        self.is_welcomed = False
         self.outbox: Outbox[link_pb2.FederationMessage] = Outbox()
 
-    def send(self, message: FromFederation) -> None:
-        """Queue a message; lost if the link is closed."""
-        self.outbox.put(federation_message_to_pb(message))
+    def send(self, message: FromFederation) -> bool:
+        """Queue a message; lost if the link is closed. False before the welcome: it comes first."""
+        if isinstance(message, FederationHello):
+            self.is_welcomed = True
+        if self.is_welcomed:
+            self.outbox.put(federation_message_to_pb(message))
+        return self.is_welcomed
 
 
 class Links:
@@ -60,13 +65,16 @@ class Links:
         if self._by_region.get(link.hello.region) is link:
             del self._by_region[link.hello.region]
 
-    def send(self, region: str, message: FromFederation) -> bool:
-        """Queue a message; False if the region has no link."""
+    def send(self, region: str, message: FromFederation, number: int | None = None) -> bool:
+        """Queue a message by the link of this number, or by whatever link the region has.
+
+        False if there is no such link: what was meant for an earlier one must not leave on the
+        next, where it would overtake the welcome.
+        """
         link = self._by_region.get(region)
-        if link is None:
+        if link is None or number not in (None, link.number):
             return False
-        link.send(message)
-        return True
+        return link.send(message)
 
     def close_all(self, reason: IntertieError) -> None:
         """End every stream."""

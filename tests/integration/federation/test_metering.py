@@ -314,6 +314,19 @@ async def test_a_project_sees_its_own_records_and_only_hashes_of_others(
     assert early.reason is Reason.NOT_COSIGNED
 
 
+async def test_a_project_with_a_regions_name_sees_nothing_of_the_regions_own_work(
+    place: Any, replica: Application, scheduler: Any, log: Log, refusal: Refusal
+) -> None:
+    log.add(usage("eu", 1))
+    await push(scheduler, log)
+    await cosign(scheduler, log.request(0))
+    namesake = reader(place, replica, "project/eu/ann")
+    assert await pull(namesake) == ([b""], [leaf_hash(log.leaves[0])])
+    refused = await refusal(namesake.GetStatement(pb.GetStatementRequest()))
+    assert refused.reason is Reason.PERMISSION_DENIED
+    assert "name of the region" in refused.message
+
+
 async def test_a_region_touches_its_own_log_only(
     place: Any, replica: Application, eu: FakeRegion, log: Log, refusal: Refusal
 ) -> None:

@@ -310,6 +310,26 @@ async def test_a_region_is_who_its_certificate_says(place: Any, replica: Applica
     assert (await attach_refused(liar)).reason is Reason.PERMISSION_DENIED
 
 
+async def test_a_region_that_moved_is_refused_with_both_places(
+    place: Any, replica: Application, eu: FakeRegion
+) -> None:
+    await eu.detach()
+    moved = place.region(replica.address, jurisdiction="US/US-VA/iad1", incarnation=eu.incarnation)
+    refused = await attach_refused(moved)
+    assert refused.reason is Reason.PERMISSION_DENIED
+    assert refused.metadata["jurisdiction"] == "US/US-VA/iad1"
+    assert refused.metadata["joined_in"] in refused.remedy
+    await eu.attach()
+
+
+async def test_a_project_with_the_name_of_a_region_may_not_submit(
+    place: Any, replica: Application, eu: FakeRegion, create: Create, refusal: Any
+) -> None:
+    namesake = place.tasks(replica.address, "project/eu/ann")
+    refused = await refusal(namesake.CreateTask(create(parent="projects/eu")))
+    assert refused.reason is Reason.PERMISSION_DENIED
+
+
 async def test_a_region_of_another_protocol_is_refused_by_name(
     place: Any, replica: Application
 ) -> None:

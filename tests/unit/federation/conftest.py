@@ -8,13 +8,15 @@ from typing import Any, TypeVar
 import pytest
 
 from federation.domain.answers import wait_of
-from federation.domain.core import DONE, LIVE, FederationCore
+from federation.domain.core import DONE, GRANT, LIVE, FederationCore
 from federation.domain.events import (
     CancelTask,
     CreateTask,
+    GrantRead,
     Heard,
     LinkDown,
     LinkUp,
+    ReadGrant,
     Send,
     SendAssignment,
 )
@@ -87,6 +89,7 @@ class Room:
     max_open: int = 1_000
     clock: FakeClock = field(default_factory=FakeClock)
     seed: int = 0
+    prices: str = "p1"
     said: list[object] = field(default_factory=list)
     rows: dict[tuple[str, str], object] = field(default_factory=dict)
     core: FederationCore = field(init=False)
@@ -111,7 +114,7 @@ class Room:
             self.clock.now(),
             rng=random.Random(self.seed),
             timing=self.timing,
-            price_version="p1",
+            price_version=self.prices,
             spec_digest=spec_sha256,
             max_open=self.max_open,
             replica="r1",
@@ -128,7 +131,15 @@ class Room:
                 case Erase():
                     del self.rows[effect.kind, effect.key]
         self.said += effects
+        for asked in some(effects, ReadGrant):
+            effects += self.give(self.read_grant(asked))
         return effects
+
+    def read_grant(self, asked: ReadGrant) -> GrantRead:
+        """What the store answers."""
+        grant = self.rows[GRANT, asked.sha256]
+        assert isinstance(grant, bytes)
+        return GrantRead(task=asked.task, epoch=asked.epoch, grant=grant)
 
     def wait(self, seconds: float) -> list[object]:
         """Let time pass, with a Tick at every deadline on the way."""
@@ -194,6 +205,11 @@ class Room:
         self, region: str = "eu", *, jurisdiction: str = "DE/DE-HE/fra1", **summary: Any
     ) -> list[object]:
         """A region says hello and what it has."""
+        effects = self.hello(region, jurisdiction)
+        return effects + self.summarise(region, jurisdiction=jurisdiction, **summary)
+
+    def hello(self, region: str, jurisdiction: str = "DE/DE-HE/fra1") -> list[object]:
+        """A region attaches by a new link."""
         link = self._links[region] = max(self._links.values(), default=0) + 1 + self._count
         self._count += 1
         hello = RegionHello(
@@ -205,8 +221,7 @@ class Room:
             protocol_max=1,
         )
         welcome = FederationHello(replica="r1", software="0.1.0", protocol=1, generation=1)
-        effects = self.give(LinkUp(ticket=link, link=link, hello=hello, welcome=welcome))
-        return effects + self.summarise(region, jurisdiction=jurisdiction, **summary)
+        return self.give(LinkUp(ticket=link, link=link, hello=hello, welcome=welcome))
 
     def summarise(self, region: str = "eu", **changes: Any) -> list[object]:
         self._revision += 1

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from federation.domain.events import SendAssignment
+from federation.domain.events import ReadGrant, SendAssignment
 from intertie.drive.effects import Write
 from intertie.model.link import CancelRun, DigestEntry, DigestRequest, RunClosed, RunDigest
 from intertie.model.names import TaskName
@@ -30,6 +30,34 @@ def test_an_assignment_that_was_lost_is_sent_again_unchanged(room: Any, pick: An
     (again,) = pick.some(effects, SendAssignment)
     assert again.grant == sent.grant
     assert room.task(task).epoch.n == 1
+
+
+def test_an_assignment_that_is_sent_again_after_new_prices_cites_the_grant_it_had(
+    room: Any, pick: Any
+) -> None:
+    room.attach()
+    task = room.submit()
+    (sent,) = room.place()
+    room.prices = "p2"
+    room.restart()
+    effects = room.digest(room.attach())
+    (again,) = pick.some(effects, SendAssignment)
+    assert again.grant == sent.grant
+    assert room.task(task).run.grant_sha256 == sent.task.run.grant_sha256
+    assert len([key for kind, key in room.rows if kind == "grant"]) == 1
+
+
+def test_a_grant_that_is_read_when_its_run_is_over_goes_nowhere(room: Any, pick: Any) -> None:
+    room.attach()
+    task = room.submit()
+    room.place()
+    asked = ReadGrant(
+        task=task.id, epoch=room.task(task).epoch, shard=1, sha256=room.task(task).run.grant_sha256
+    )
+    room.reject(task, "NO_CAPACITY")
+    assert not room.give(room.read_grant(asked))
+    room.place_again()
+    assert not room.give(room.read_grant(asked)), "a grant of an earlier epoch"
 
 
 def test_a_run_that_its_region_has_forgotten_is_not_given_to_another(room: Any) -> None:
