@@ -6,8 +6,9 @@ Inserts carry many rows a statement, because a driver gives up the interpreter l
 Nothing here runs a statement.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 from sqlalchemy import (
@@ -25,7 +26,6 @@ from sqlalchemy import (
     tuple_,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 
 from intertie.store.sql.schema_1 import claims, events, rows, shards
 
@@ -34,12 +34,6 @@ _NO_OFFSET = literal_column("0", Integer)
 
 CHUNK_ROWS = 128
 """Rows in the largest insert. Each power of two below is a statement too, so few are parsed."""
-
-
-_UPSERTS: Mapping[str, Callable[[Table], sqlite.Insert | postgresql.Insert]] = {
-    "sqlite": sqlite.insert,
-    "postgresql": postgresql.insert,
-}
 
 
 def chunks(count: int) -> Iterator[tuple[int, int]]:
@@ -58,7 +52,8 @@ class Statements:
     def __init__(self, dialect: Dialect) -> None:
         assert dialect.positional, "the store binds by position"
         self._dialect = dialect
-        self._upsert = _UPSERTS[dialect.name]
+        # Only the dialect in use is loaded: PostgreSQL's costs 3 MiB.
+        self._upsert = import_module(f"sqlalchemy.dialects.{dialect.name}").insert
         self.read_claims = lru_cache(maxsize=None)(self._read_claims)
         self.insert_claims = lru_cache(maxsize=None)(self._insert_claims)
         self.insert_events = lru_cache(maxsize=None)(self._insert_events)
