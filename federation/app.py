@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from federation.adapters.assign import SpecForms
+from federation.adapters.enrollment import Opened, open_enrollment
 from federation.adapters.grant_reads import GrantReads
 from federation.adapters.keys import Keys, load_keys
 from federation.adapters.membership import ReplicaMembership, read_tls
@@ -29,6 +30,10 @@ from federation.domain.core import (
 )
 from federation.domain.payers import ProjectRecord
 from federation.domain.region_record import RegionRecord
+from federation.domain.states import AdmitRegion, HangUp
+from federation.server.enrollment.office import Access, Office
+from federation.server.enrollment.serving import add_enrollment
+from federation.server.enrollment.signing import Signer
 from federation.server.metering.logs import Origins
 from federation.server.region.links import Links
 from federation.server.serving import Needs, add_services
@@ -40,13 +45,16 @@ from intertie.clock import SystemClock, SystemIds
 from intertie.drive.drive import Drive, Loaded, Logged, unconfirmed
 from intertie.errors import Reason, error
 from intertie.model.names import SHARDS
+from intertie.model.states import RegionState
 from intertie.model.task import FIRST_EPOCH
 from intertie.pki.bans import Bans
 from intertie.pki.check import PeerCheck
+from intertie.pki.join.requests import JoinRequest
 from intertie.pki.load import IdentityDirectory
 from intertie.ports import Clock, IdSource, Now, Store
 from intertie.store.blobs import BlobStore
 from intertie.store.codec import decoder, encode
+from intertie.store.enrollment.registry import Registry
 from intertie.store.etcd.client import EtcdClient
 from intertie.store.open import open_store
 from intertie.store.pump import Pump
@@ -88,6 +96,7 @@ class Application:
         self.config = config
         self.bans = bans or Bans()
         self.port = 0
+        self.join_port = 0
         self.metrics_port = 0
         self.metrics = Metrics(process=True)
         self._clock = clock or SystemClock()
@@ -99,6 +108,7 @@ class Application:
         self._membership: ReplicaMembership | None = None
         self._retention: Retention | None = None
         self._grant_reads: GrantReads | None = None
+        self._enrollment: Opened | None = None
         self._links = Links()
         self._prices = UNPRICED
         self._specs = SpecForms()
@@ -107,6 +117,12 @@ class Application:
     def address(self) -> str:
         """Where it serves, as host:port."""
         return f"{self.config.listen.rpartition(':')[0]}:{self.port}"
+
+    @property
+    def join_address(self) -> str:
+        """Where those who join are served, as host:port; empty if nowhere."""
+        host = self.config.enrollment.listen.rpartition(":")[0]
+        return f"{host}:{self.join_port}" if self.join_port else ""
 
     async def start(self) -> None:
         """Open everything and serve; what was opened before an error is closed again."""
@@ -134,6 +150,9 @@ class Application:
             await self._telemetry.stop()
         if self._retention is not None:
             await self._retention.stop()
+        if self._enrollment is not None:
+            await self._enrollment.close()
+            self._enrollment = None
         if self._grant_reads is not None:
             await self._grant_reads.stop()
         if self._pump is not None:
@@ -162,7 +181,10 @@ class Application:
         await mirror.start()
         self._server = self._make_server()
         add_services(self._server, self._needs(pump, keys, mirror, origins, prices))
+        await self._open_to_joiners(pump, self._store, keys)
         self.port = self._server.listen(config.listen)
+        if config.enrollment.listen:
+            self.join_port = self._server.listen(config.enrollment.listen, anonymous=True)
         await self._server.start()
         self._telemetry = TelemetryServer(self.metrics.registry, lambda: pump.is_loaded)
         self.metrics_port = await self._telemetry.start(config.metrics_port)
@@ -177,6 +199,56 @@ class Application:
         tasks, regions = self.metrics.gauge(LIVE_TASKS), self.metrics.gauge(ATTACHED_REGIONS)
         tasks.set_function(lambda: pump.drive.view.count(LIVE))
         regions.set_function(lambda: len(self._links))
+
+    async def _open_to_joiners(self, pump: Pump, store: Store, keys: Keys) -> None:
+        """Add the services by which regions and people join; the port for them comes after."""
+        opened = self._enrollment = await open_enrollment(self.config, store, self.bans)
+        signer = Signer(opened.authority, self._clock) if opened.authority is not None else None
+        office = Office(
+            registry=Registry(
+                opened.ledger, self._clock, lambda serial: opened.bans.covers("", serial)
+            ),
+            bans=opened.bans,
+            access=self._access(keys),
+            clock=self._clock,
+            ids=self._ids,
+            state_of=self._state_of,
+            signing=signer,
+        )
+
+        async def admit(asked: JoinRequest, actor: str) -> None:
+            def make(ticket: int) -> AdmitRegion:
+                return AdmitRegion(
+                    ticket=ticket,
+                    region=asked.region,
+                    jurisdiction=asked.jurisdiction,
+                    actor=actor,
+                )
+
+            await pump.ask(make)
+
+        assert self._server is not None, "services are added to a server"
+        tasks, tokens = Tasks(pump, self._clock), Tokens(keys.tokens)
+        add_enrollment(self._server, pump, tasks, tokens, office, admit)
+
+    def _access(self, keys: Keys) -> Access:
+        enrollment = self.config.enrollment
+        return Access(
+            trust_domain=self.config.trust_domain,
+            endpoints=enrollment.endpoints,
+            join_endpoints=enrollment.join_endpoints or (enrollment.listen,),
+            grant_keys=(keys.statements.key.public.hex(),),
+            witnesses=(keys.witness.key.vkey,),
+            price_version=self._prices.version,
+        )
+
+    def _state_of(self, region: str) -> RegionState | None:
+        assert self._pump is not None, "regions are asked for while serving"
+        record = self._pump.drive.view.get(REGION, region)
+        return record.state if isinstance(record, RegionRecord) else None
+
+    def _hang_up(self, effect: HangUp) -> None:
+        self._links.close(effect.region, effect.why)
 
     def _join(self) -> None:
         """Seek our place in etcd, if there is one; nothing waits for it."""
@@ -200,7 +272,7 @@ class Application:
     def _make_pump(self, store: Store, keys: Keys) -> Pump:
         reads = self._grant_reads = GrantReads(store, lambda read: pump.tell(read))
         reads.start()
-        release = Release(self._links.send, reads.ask, keys.statements, self._specs)
+        release = Release(self._links.send, reads.ask, keys.statements, self._specs, self._hang_up)
         self._changes = Changes(store, lambda: pump.heads, decode_event)
 
         def released(effects: Sequence[object], logged: Sequence[Logged]) -> None:

@@ -104,6 +104,33 @@ class EtcdSection(Section):
         return self
 
 
+class EnrollmentSection(Section):
+    """Joining. Without a CA the replica certifies nobody; identities are then made by hand."""
+
+    ca_dir: Path | None = Field(
+        default=None,
+        description="CA that certifies regions and people: ca-key.pem ca.pem chain.pem root.pem; "
+        "better an intermediate than the root (intertie ca init --intermediate).",
+    )
+    listen: str = Field(
+        default="", description="host:port for those who join and have no certificate yet."
+    )
+    join_endpoints: tuple[str, ...] = Field(
+        default=(), description="host:port under which they reach it; `listen` if empty."
+    )
+    endpoints: tuple[str, ...] = Field(
+        default=(), description="host:port of the replicas that whoever joined is to dial."
+    )
+
+    @model_validator(mode="after")
+    def _listen_needs_a_ca(self) -> "EnrollmentSection":
+        if self.listen and self.ca_dir is None:
+            raise ValueError("ca_dir is needed with listen: else nobody could be certified")
+        if self.listen and not self.endpoints:
+            raise ValueError("endpoints is needed with listen: whoever joins must learn them")
+        return self
+
+
 class Config(Settings):
     """Everything."""
 
@@ -152,6 +179,7 @@ class Config(Settings):
     timing: TimingSection = TimingSection()
     limits: LimitsSection = LimitsSection()
     etcd: EtcdSection = EtcdSection()
+    enrollment: EnrollmentSection = EnrollmentSection()
 
     @property
     def store_url(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from federation.adapters.assign import SpecForms, assign_all
 from federation.domain.events import ReadGrant, Send, SendAssignment
+from federation.domain.states import HangUp
 from intertie.metering.dsse import StatementSigner
 from intertie.model.link import FromFederation
 
@@ -24,6 +25,7 @@ class Release:
         read_grant: begins to read a stored grant, and returns at once.
         signer: signs grants.
         specs: the bytes of specs.
+        hang_up: ends the link of a region that may not be here any more.
     """
 
     def __init__(
@@ -32,11 +34,13 @@ class Release:
         read_grant: Callable[[ReadGrant], None],
         signer: StatementSigner,
         specs: SpecForms,
+        hang_up: Callable[[HangUp], None],
     ) -> None:
         self._send = send
         self._read_grant = read_grant
         self._signer = signer
         self._specs = specs
+        self._hang_up = hang_up
 
     def __call__(self, effects: Sequence[object]) -> None:
         """Send what there is to send."""
@@ -50,5 +54,7 @@ class Release:
                     self._send(effect.task.region, next(signed), effect.link)
                 case ReadGrant():
                     self._read_grant(effect)
+                case HangUp():
+                    self._hang_up(effect)
                 case _:
                     raise AssertionError(f"unknown effect {type(effect).__name__}")

@@ -29,6 +29,7 @@ from federation.domain.queue import Queue, SentBack
 from federation.domain.region_record import RegionRecord, attached
 from federation.domain.regions import Regions
 from federation.domain.router import Demand, demand_of
+from federation.domain.states import States
 from intertie.drive.drive import Loaded
 from intertie.drive.effects import Erase, Fail, Record, Reply, Reserve, Tick, Write
 from intertie.errors import IntertieError, Reason, error
@@ -100,6 +101,7 @@ class FederationCore:
         self.offers = Offers(self)
         self.plans = Plans(self)
         self.regions = Regions(self)
+        self.states = States(self)
         self._out: list[object] = []
         self._load(list(loaded))
         self.regions.watch_silence_from_start()
@@ -155,7 +157,7 @@ class FederationCore:
                 self.plans.tick()
                 self.offers.tick()
             case _:
-                raise AssertionError(f"unknown event {event!r}")
+                assert self.states.handle(event), f"unknown event {event!r}"
         return self._out
 
     def emit(self, effect: object) -> None:

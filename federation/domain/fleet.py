@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from intertie.model.link import RegionHello
 from intertie.model.pool import Summary
-from intertie.model.states import Reachability
+from intertie.model.states import Reachability, RegionState
 from intertie.ports import Now
 from intertie.values import changed
 
@@ -49,6 +49,7 @@ class Member:
     digest_ns: int = 0
     inflight: int = 0
     unknown: bool = False
+    state: RegionState = RegionState.ACTIVE
 
     @property
     def reachability(self) -> Reachability:

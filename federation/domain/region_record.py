@@ -13,7 +13,7 @@ from intertie.model.states import RegionState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionRecord:
-    """A region that has attached at least once. Instants in UTC ms.
+    """A region that was admitted or has attached. Instants in UTC ms.
 
     `log_vkeys` are the keys of its metering log, the newest last; none is ever taken away.
     `lease_ms` is the longest lease that it may hold: it grows before such a lease is granted, and
@@ -28,6 +28,9 @@ class RegionRecord:
     joined_ms: int = 0
     seen_ms: int = 0
     lease_ms: int = 0
+    state_reason: str = ""
+    state_actor: str = ""
+    state_ms: int = 0
 
 
 def refusal(record: RegionRecord | None, hello: RegionHello) -> IntertieError | None:

@@ -13,6 +13,7 @@ from federation.domain.events import Heard, LinkDown, LinkUp, Send
 from federation.domain.fleet import MS, Member
 from federation.domain.payers import region_refusal
 from federation.domain.region_record import refusal
+from federation.domain.states import gone
 from intertie.drive.effects import Fail, Reply
 from intertie.model.link import (
     AssignAck,
@@ -68,7 +69,8 @@ class Regions:
     def up(self, event: LinkUp) -> None:
         """A region attached: its digest will say which of its tasks it really has."""
         core, region = self._core, event.hello.region
-        refused = refusal(core.records.get(region), event.hello)
+        record = core.records.get(region)
+        refused = gone(record) or refusal(record, event.hello)
         refused = refused or region_refusal(region, core.projects | core.open.keys())
         if refused is not None:
             core.emit(Fail(event.ticket, refused))
@@ -77,6 +79,7 @@ class Regions:
         core.emit(Reply(event.ticket, None))
         core.fleet.attach(event.link, event.hello, core.now)
         core.remember(event.hello)
+        core.states.mark(region)
         self._silent.pop(region, None)
         self._ask_digest(region)
         core.queue.hurry(core.now.boot_ns)

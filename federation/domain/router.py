@@ -13,7 +13,7 @@ from functools import lru_cache
 from federation.domain.fleet import MS, Member, Timing
 from intertie.model.pool import NodeClass, Shape
 from intertie.model.spec import Resources, RunSpec, TaskSpec, Variant
-from intertie.model.states import WaitReason
+from intertie.model.states import RegionState, WaitReason
 from intertie.model.task import Check, Verdict, Weight
 from intertie.model.units import format_bytes
 from intertie.model.validate import shapes
@@ -61,6 +61,7 @@ def verdict(demand: Demand, member: Member, now: Now, timing: Timing) -> Verdict
     """All filters and factors of one region for one demand."""
     region = member.hello.region
     checks = [
+        _decided(member.state),
         _reachable(member, now, timing),
         _named(demand, region),
         _residency(demand, member),
@@ -131,6 +132,10 @@ def _reason(checks: Sequence[Check]) -> WaitReason:
     if failed == {"reachable"}:
         return WaitReason.STALE
     return WaitReason.NO_MATCHING_REGION
+
+
+def _decided(state: RegionState) -> Check:
+    return Check("state", "an active region", state.lower(), state is RegionState.ACTIVE)
 
 
 def _reachable(member: Member, now: Now, timing: Timing) -> Check:

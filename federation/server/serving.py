@@ -9,7 +9,6 @@ from federation.server.metering.service import MeteringServicer
 from federation.server.metering.statements import Statements
 from federation.server.region.link_service import LinkServicer
 from federation.server.region.links import Links
-from federation.server.region.region_service import RegionServicer
 from federation.server.task.changes import Changes
 from federation.server.task.files import Files, Relay
 from federation.server.task.lists import Lists
@@ -19,7 +18,6 @@ from federation.server.task.submit import Submissions
 from federation.server.task.watch import Watches
 from intertie.api.federation.v1.blob_service_pb2_grpc import add_BlobServiceServicer_to_server
 from intertie.api.federation.v1.link_service_pb2_grpc import add_LinkServiceServicer_to_server
-from intertie.api.federation.v1.region_service_pb2_grpc import add_RegionServiceServicer_to_server
 from intertie.api.federation.v1.task_service_pb2_grpc import add_TaskServiceServicer_to_server
 from intertie.api.metering.v1.metering_service_pb2_grpc import (
     add_MeteringServiceServicer_to_server,
@@ -65,12 +63,12 @@ class Needs:
 
 
 def add_services(server: Server, needs: Needs) -> None:
-    """Add every service of the federation to a server that has not started yet."""
+    """Add the services to a server that has not started yet, but those of regions and joining.
+
+    These are in `server.enrollment.serving`.
+    """
     tasks = Tasks(needs.pump, needs.clock)
     add_TaskServiceServicer_to_server(_tasks(needs, tasks), server)
-    add_RegionServiceServicer_to_server(
-        RegionServicer(needs.pump, tasks, needs.tokens, needs.clock), server
-    )
     add_MeteringServiceServicer_to_server(_metering(needs), server)
     add_BlobServiceServicer_to_server(BlobServicer(needs.blobs), server)
     add_LinkServiceServicer_to_server(

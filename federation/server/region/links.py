@@ -76,6 +76,12 @@ class Links:
             return False
         return link.send(message)
 
+    def close(self, region: str, reason: IntertieError) -> None:
+        """End the stream of one region, if it has one."""
+        link = self._by_region.get(region)
+        if link is not None:
+            link.outbox.close(reason)
+
     def close_all(self, reason: IntertieError) -> None:
         """End every stream."""
         for link in list(self._by_region.values()):

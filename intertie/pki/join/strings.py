@@ -53,11 +53,22 @@ class JoinString:
         return f"{PREFIX}.{self.token_id}.{secret}.{self.pin}"
 
 
-def new_join_string(purpose: Purpose, pin: str, ids: IdSource, *, region: str = "") -> JoinString:
-    """A fresh one."""
+def new_join_string(
+    purpose: Purpose, pin: str, ids: IdSource, *, region: str = "", request: str = ""
+) -> JoinString:
+    """A fresh one.
+
+    Args:
+        purpose: what it is for.
+        pin: of the root.
+        ids: makes the secret.
+        region: whose nodes may join by it.
+        request: who asked, with the request_id; gives the id, so a repetition meets the first.
+    """
     assert (purpose is Purpose.NODE) == bool(region), "node tokens name their region"
     middle = f"{purpose}-{region}" if region else purpose.value
-    token_id = f"{middle}-{ids.token_hex(_RANDOM_BYTES)}"
+    end = hashlib.sha256(request.encode()).hexdigest() if request else ids.token_hex(_RANDOM_BYTES)
+    token_id = f"{middle}-{end[: 2 * _RANDOM_BYTES]}"
     return JoinString(token_id, purpose, region, pin, bytes.fromhex(ids.token_hex(SECRET_BYTES)))
 
 

@@ -113,9 +113,7 @@ def redeem(
     Raises:
         IntertieError: JOIN_TOKEN_INVALID saying why.
     """
-    if token is None or not is_secret(secret, token.secret_sha256):
-        # One answer for both: nobody learns which ids exist.
-        raise refused("unknown", "There is no such join token here.", "Check who made")
+    token = proved(token, secret)
     _check_place(token, subject, address)
     for use in token.recent:
         if use.key_sha256 == key_sha256 and use.subject == subject:
@@ -130,6 +128,14 @@ def redeem(
         times = "already, for another key" if token.max_uses == 1 else f"{token.uses} times"
         raise refused("used", f"The join token was used {times}.")
     return Redemption(token=_used(token, key_sha256, subject, now_ms), is_replay=False)
+
+
+def proved(token: Token | None, secret: bytes) -> Token:
+    """The token, if the secret is its own. Raises JOIN_TOKEN_INVALID."""
+    if token is None or not is_secret(secret, token.secret_sha256):
+        # One answer for both: nobody learns which ids exist.
+        raise refused("unknown", "There is no such join token here.", "Check who made")
+    return token
 
 
 def refused(why: str, message: str, remedy: str = "") -> IntertieError:

@@ -17,7 +17,7 @@ from intertie.pki.identity import Identity
 from intertie.pki.join.issued import Issuance, check_free, issued, renewal
 from intertie.pki.join.requests import JoinRequest, JoinState, decided
 from intertie.pki.join.strings import JoinString
-from intertie.pki.join.tokens import Redemption, Token, check_new, redeem
+from intertie.pki.join.tokens import Redemption, Token, check_new, proved, redeem
 from intertie.ports import Clock
 from intertie.store.codec import decoder, encode
 from intertie.store.enrollment.ledger import Ledger
@@ -97,6 +97,11 @@ class Registry:
         found = [_token(entry.value) for entry in listing.entries]
         return sorted(found, key=lambda token: token.created_ms, reverse=True)
 
+    async def token(self, presented: JoinString) -> Token:
+        """The token of a join string. Raises JOIN_TOKEN_INVALID unless its secret is right."""
+        entry = await self._ledger.get(TOKENS + presented.token_id)
+        return proved(_token(entry.value) if entry is not None else None, presented.secret)
+
     async def change_token(self, id_: str, change: Callable[[Token], Token]) -> Token:
         """Change a token. Raises NOT_FOUND."""
         for _ in range(ROUNDS):
@@ -134,6 +139,8 @@ class Registry:
                 return Redeemed(redemption.token, standing, request)
             self._check_free(standing, bearer)
             issuance, request = make(redemption.token)
+            if standing is not None and standing.serial and not issuance.serial:
+                issuance = standing  # a member that asks again keeps what it has until decided
             guards: list[Guard] = [_unchanged(entry), _as_seen(name, taken)]
             writes = [
                 Write(key, encode(redemption.token)),
@@ -204,11 +211,14 @@ class Registry:
                 return before
             name = _identity_key(before.subject)
             taken = await self._ledger.get(name)
-            change: Write | Remove = Remove(name)
+            writes: list[Write | Remove] = [Write(entry.key, encode(after))]
             if make is not None:
-                change = Write(name, encode(make(before)))
+                standing = _issuance(taken.value) if taken is not None else None
+                writes.append(Write(name, encode(issued(standing, make(before)))))
+            elif taken is not None and not _issuance(taken.value).serial:
+                writes.append(Remove(name))
             guards = (_unchanged(entry), _as_seen(name, taken))
-            if await self._written(guards, (Write(entry.key, encode(after)), change)):
+            if await self._written(guards, tuple(writes)):
                 return after
         raise _busy(id_)
 

@@ -1,0 +1,1 @@
+"""Joining the federation: tokens, requests, certificates, bans."""
