@@ -8,12 +8,15 @@ import asyncio
 import sys
 import uuid
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any
 
 import uvloop
 
 from bench.harness import Figure, Replica, Report, at_concurrency, quantile, replica, report
 from intertie.api.federation.v1 import task_service_pb2 as pb
+from intertie.api.federation.v1.blob_service_pb2 import UploadBlobRequest
+from intertie.api.federation.v1.blob_service_pb2_grpc import BlobServiceStub
 from intertie.api.federation.v1.task_service_pb2_grpc import TaskServiceStub
 from intertie.model.spec import FileRef, OutputSpec, Resources, RunSpec, TaskSpec
 from intertie.wire.tasks import spec_to_pb
@@ -27,6 +30,8 @@ SINGLES = 6_000
 SINGLES_AT_ONCE = 100
 ALONE = 600
 WARM_UP = 20
+CONTENTS = 97
+"""Distinct files that the tasks share."""
 
 
 def make_item(number: int) -> pb.BatchCreateTasksItem:
@@ -45,8 +50,8 @@ def make_item(number: int) -> pb.BatchCreateTasksItem:
             ),
             env={"OMP_NUM_THREADS": "4", "RUN_NAME": f"resnet-{number}", "WANDB_MODE": "offline"},
             files=(
-                FileRef(path="train.py", sha256=f"{number:064x}", size=8_131),
-                FileRef(path="inputs/train.npz", sha256=f"{number + 1:064x}", size=48_211_002),
+                _file("train.py", number),
+                _file("inputs/train.npz", number + 1),
             ),
             timeout=14_400_000,
         ),
@@ -54,6 +59,26 @@ def make_item(number: int) -> pb.BatchCreateTasksItem:
         outputs=(OutputSpec(path="model.npz"), OutputSpec(path="metrics.json")),
     )
     return pb.BatchCreateTasksItem(spec=spec_to_pb(spec), request_id=str(_request_id(number)))
+
+
+def _content(number: int) -> bytes:
+    return b"content %d" % (number % CONTENTS)
+
+
+def _file(path: str, number: int) -> FileRef:
+    data = _content(number)
+    return FileRef(path=path, sha256=sha256(data).hexdigest(), size=len(data))
+
+
+async def _upload(server: Replica) -> None:
+    """Everything that tasks name: a project may name only what it has uploaded."""
+    stub: Any = BlobServiceStub(server.channel("project/bench/ann"))
+    for number in range(CONTENTS):
+        data = _content(number)
+        chunk = UploadBlobRequest(
+            sha256=sha256(data).hexdigest(), size_bytes=len(data), offset=0, data=data
+        )
+        await stub.UploadBlob(iter([chunk]), timeout=60)
 
 
 def _request_id(number: int) -> uuid.UUID:
@@ -83,6 +108,7 @@ async def measure(to: Report) -> None:
         stubs: list[Any] = [
             TaskServiceStub(server.channel("project/bench/ann")) for _ in range(CONNECTIONS)
         ]
+        await _upload(server)
         await _send_batches(stubs, _batches(0, WARM_UP))
         await _measure_batches(to, server, stubs)
         await _measure_singles(to, server, stubs)

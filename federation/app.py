@@ -18,6 +18,7 @@ from federation.adapters.prices import UNPRICED, adopt_prices, read_prices
 from federation.adapters.relay import Relay
 from federation.adapters.release import Release
 from federation.config import Config
+from federation.domain.blobs import BLOB
 from federation.domain.core import (
     DONE,
     GRANT,
@@ -31,6 +32,7 @@ from federation.domain.core import (
 from federation.domain.payers import ProjectRecord
 from federation.domain.region_record import RegionRecord
 from federation.domain.states import AdmitRegion, HangUp
+from federation.server.blob.rights import Rights
 from federation.server.enrollment.office import Access, Office
 from federation.server.enrollment.serving import add_enrollment
 from federation.server.enrollment.signing import Signer
@@ -39,7 +41,7 @@ from federation.server.region.links import Links
 from federation.server.serving import Needs, add_services
 from federation.server.task.changes import Changes
 from federation.server.task.lists import decode_event
-from federation.server.task.reads import decode_spec, decode_task
+from federation.server.task.reads import Tasks, decode_spec, decode_task
 from intertie.billing.prices import PriceList
 from intertie.clock import SystemClock, SystemIds
 from intertie.drive.drive import Drive, Loaded, Logged, unconfirmed
@@ -52,6 +54,7 @@ from intertie.pki.check import PeerCheck
 from intertie.pki.join.requests import JoinRequest
 from intertie.pki.load import IdentityDirectory
 from intertie.ports import Clock, IdSource, Now, Store
+from intertie.store.blob_collector import BlobCollector
 from intertie.store.blobs import BlobStore
 from intertie.store.codec import decoder, encode
 from intertie.store.enrollment.registry import Registry
@@ -69,7 +72,7 @@ from intertie.transport.versions import software
 from intertie.wire.tokens import Tokens
 
 STOP_GRACE_S = 2.0
-UNSEEN = frozenset({DONE, GRANT})
+UNSEEN = frozenset({DONE, GRANT, BLOB})
 """Kinds that are written and not kept in memory."""
 
 _log = logger(__name__)
@@ -109,6 +112,7 @@ class Application:
         self._retention: Retention | None = None
         self._grant_reads: GrantReads | None = None
         self._enrollment: Opened | None = None
+        self._collector: BlobCollector | None = None
         self._links = Links()
         self._prices = UNPRICED
         self._specs = SpecForms()
@@ -150,6 +154,8 @@ class Application:
             await self._telemetry.stop()
         if self._retention is not None:
             await self._retention.stop()
+        if self._collector is not None:
+            await self._collector.stop()
         if self._enrollment is not None:
             await self._enrollment.close()
             self._enrollment = None
@@ -160,7 +166,7 @@ class Application:
         if self._store is not None:
             await self._store.close()
         self._server = self._telemetry = self._pump = self._store = self._retention = None
-        self._grant_reads = None
+        self._grant_reads = self._collector = None
 
     async def _start(self) -> None:
         config = self.config
@@ -179,8 +185,13 @@ class Application:
             forked=lambda: self.metrics.counter(ALARMS, "log_fork").inc(),
         )
         await mirror.start()
+        tasks = Tasks(pump, self._clock)
+        blobs = BlobStore(config.blob_root, limits=config.blob.as_limits())
+        rights = Rights(pump, tasks, blobs, self._clock, config.blob.keep)
+        await rights.adopt()
         self._server = self._make_server()
-        add_services(self._server, self._needs(pump, keys, mirror, origins, prices))
+        needs = self._needs(pump, tasks, blobs, rights, keys, mirror, origins, prices)
+        add_services(self._server, needs)
         await self._open_to_joiners(pump, self._store, keys)
         self.port = self._server.listen(config.listen)
         if config.enrollment.listen:
@@ -191,6 +202,15 @@ class Application:
         self._measure(pump)
         self._retention = Retention(self._store, self._clock, REQUESTS)
         self._retention.start()
+        self._collector = BlobCollector(
+            blobs,
+            self._clock,
+            upload_ms=config.blob.give_up_after,
+            every_s=config.blob.collect_every / 1000,
+            keep_ms=config.blob.keep,
+            let_go=rights.let_go,
+        )
+        self._collector.start()
         self._join()
         _log.info("serving", address=self.address, metrics_port=self.metrics_port)
 
@@ -331,6 +351,9 @@ class Application:
     def _needs(
         self,
         pump: Pump,
+        tasks: Tasks,
+        blobs: BlobStore,
+        rights: Rights,
         keys: Keys,
         mirror: Mirror,
         origins: Origins,
@@ -339,13 +362,15 @@ class Application:
         relay = Relay(self._links.send)
         return Needs(
             pump=pump,
+            tasks=tasks,
             clock=self._clock,
             ids=self._ids,
             changes=self._changes,
             links=self._links,
             relay=relay,
             answered=relay.answered,
-            blobs=BlobStore(self.config.blob_root),
+            blobs=blobs,
+            rights=rights,
             tokens=Tokens(keys.tokens),
             principal_of=lambda identity: keys.principal_of(str(identity)),
             logs=mirror,

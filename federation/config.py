@@ -9,8 +9,10 @@ from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from federation.domain.fleet import Timing
-from intertie.config import Millis, Section, Settings, of_text
+from intertie.config import Bytes, Millis, Section, Settings, of_text
+from intertie.store.blobs import BlobLimits
 
+_LEAST_KEEP_MS = 600_000
 RENEWALS = 6
 """Regions renew their lease every sixth of it (safety.md)."""
 
@@ -83,6 +85,52 @@ class LimitsSection(Section):
     )
     burst: int = Field(default=4_000, gt=0, description="Calls of one identity at once.")
     streams: int = Field(default=200, gt=0, description="Open streams of one identity.")
+
+
+class BlobSection(Section):
+    """What clients upload, and for how long it is kept."""
+
+    max_size: Bytes = Field(default=1 << 40, gt=0, description="Largest blob, such as `4GiB`.")
+    unfinished: int = Field(
+        default=1_000, gt=0, description="Unfinished uploads of one identity at a time."
+    )
+    unfinished_size: Bytes = Field(
+        default=1 << 40,
+        gt=0,
+        description="Bytes of the unfinished uploads of one identity together.",
+    )
+    give_up_after: Millis = Field(
+        default=of_text("1d"),
+        gt=0,
+        description="An unfinished upload that got no byte for so long is given up.",
+    )
+    keep: Millis = Field(
+        default=of_text("14d"),
+        gt=0,
+        description="How long a blob that no live task needs is kept after it was last uploaded or "
+        "asked for; then it has to be uploaded again.",
+    )
+    collect_every: Millis = Field(
+        default=of_text("1h"), gt=0, description="How often both are looked for."
+    )
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> "BlobSection":
+        if self.unfinished_size < self.max_size:
+            raise ValueError(
+                "unfinished_size must be at least max_size: else the largest blob can never come"
+            )
+        if self.keep < _LEAST_KEEP_MS:
+            raise ValueError("keep must be at least 10 minutes: a submission relies on it")
+        return self
+
+    def as_limits(self) -> BlobLimits:
+        """The same for the blob root."""
+        return BlobLimits(
+            max_blob_bytes=self.max_size,
+            max_owner_uploads=self.unfinished,
+            max_owner_bytes=self.unfinished_size,
+        )
 
 
 class EtcdSection(Section):
@@ -178,6 +226,7 @@ class Config(Settings):
     )
     timing: TimingSection = TimingSection()
     limits: LimitsSection = LimitsSection()
+    blob: BlobSection = BlobSection()
     etcd: EtcdSection = EtcdSection()
     enrollment: EnrollmentSection = EnrollmentSection()
 

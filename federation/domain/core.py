@@ -10,12 +10,16 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from federation.domain import lifecycle
+from federation.domain.blobs import Blobs
 from federation.domain.events import (
+    AdoptBlobs,
     AskPlan,
     CancelTask,
     CreateTask,
+    ForgetBlob,
     GrantRead,
     Heard,
+    KeepBlob,
     LinkDown,
     LinkUp,
     Send,
@@ -102,6 +106,7 @@ class FederationCore:
         self.plans = Plans(self)
         self.regions = Regions(self)
         self.states = States(self)
+        self.blobs = Blobs(self)
         self._out: list[object] = []
         self._load(list(loaded))
         self.regions.watch_silence_from_start()
@@ -124,6 +129,7 @@ class FederationCore:
                 assert isinstance(spec, TaskSpec)
                 task = with_spec(task, spec)
             self._index(task)
+            self.blobs.needs.change(None, task)
 
     # --- the only mutator ------------------------------------------------------------------------
 
@@ -143,6 +149,12 @@ class FederationCore:
                 self._cancel(event)
             case Heard():
                 self.regions.heard(event)
+            case KeepBlob():
+                self.blobs.keep(event)
+            case ForgetBlob():
+                self.blobs.forget(event)
+            case AdoptBlobs():
+                self.blobs.adopt(event)
             case AskPlan():
                 self.plans.ask(event.ticket, event.spec)
             case GrantRead():
@@ -189,6 +201,7 @@ class FederationCore:
         self.open[event.project] = self.open.get(event.project, 0) + len(made)
         for task in made:
             self._index(task)
+            self.blobs.needs.change(None, task)
             self._write(task)
             self._record(None, task, "SUBMITTED", event.actor)
         self._reserve(event, made[0])
@@ -275,6 +288,7 @@ class FederationCore:
         assert after.epoch >= before.epoch, "epochs grow (I5)"
         if (before.region and before.region != after.region) or after.is_final:
             self.at_region.get(before.region, set()).discard(after.id)
+        self.blobs.needs.change(before, None if after.is_final else after)
         if after.is_final:
             del self.tasks[after.id]
             self.open[after.project] -= 1

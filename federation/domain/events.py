@@ -60,6 +60,41 @@ class AskPlan:
 
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeepBlob:
+    """A project has shown that it has a blob, or asked for its own again: keep it for a while."""
+
+    ticket: int
+    project: str
+    sha256: str
+    size: int
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetBlob:
+    """Nobody asked for these rows of a blob for long; answered with whether they are gone.
+
+    They stay while a live task needs the blob.
+    """
+
+    ticket: int
+    sha256: str
+    projects: tuple[str, ...]
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptBlobs:
+    """Once for a store that was made before who uploaded what was kept.
+
+    The projects of live tasks count as having uploaded what these need.
+    """
+
+    ticket: int
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LinkUp:
     """A region attaches; the stream waits for the answer. `link` tells it from earlier ones.
 

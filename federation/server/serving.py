@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from federation.server.blob.rights import Rights
 from federation.server.metering.grants import Grants
 from federation.server.metering.logs import MeteringLogs, Origins
 from federation.server.metering.service import MeteringServicer
@@ -43,6 +44,7 @@ class Needs:
     """
 
     pump: Pump
+    tasks: Tasks
     clock: Clock
     ids: IdSource
     changes: Changes
@@ -50,6 +52,7 @@ class Needs:
     relay: Relay
     answered: Callable[[str, Bytes], None]
     blobs: BlobStore
+    rights: Rights
     tokens: Tokens
     principal_of: Callable[[Identity], str]
     logs: MeteringLogs
@@ -67,10 +70,10 @@ def add_services(server: Server, needs: Needs) -> None:
 
     These are in `server.enrollment.serving`.
     """
-    tasks = Tasks(needs.pump, needs.clock)
+    tasks = needs.tasks
     add_TaskServiceServicer_to_server(_tasks(needs, tasks), server)
     add_MeteringServiceServicer_to_server(_metering(needs), server)
-    add_BlobServiceServicer_to_server(BlobServicer(needs.blobs), server)
+    add_BlobServiceServicer_to_server(BlobServicer(needs.blobs, rights=needs.rights), server)
     add_LinkServiceServicer_to_server(
         LinkServicer(
             needs.pump,
@@ -97,7 +100,7 @@ def _tasks(needs: Needs, tasks: Tasks) -> TaskServicer:
         needs.pump,
         needs.clock,
         tasks=tasks,
-        submissions=Submissions(needs.pump, tasks, needs.clock, needs.ids),
+        submissions=Submissions(needs.pump, tasks, needs.rights, needs.clock, needs.ids),
         lists=Lists(tasks, needs.pump.store, needs.tokens),
         watches=Watches(needs.changes, tasks, needs.tokens, needs.clock),
         files=Files(tasks, needs.changes, needs.relay),

@@ -5,6 +5,7 @@ checked digests; nothing else becomes part of a path.
 """
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +14,9 @@ from typing import Protocol, cast
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from intertie.errors import Reason, error
+from intertie.errors import IntertieError, Reason, error
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class BlobFile(Protocol):
@@ -57,12 +60,7 @@ class BlobRoot:
         try:
             return cast(BlobFile, self._fs.open(self._path(sha256), "rb"))
         except FileNotFoundError:
-            raise error(
-                Reason.NOT_FOUND,
-                f"There is no blob {sha256}.",
-                remedy="Upload it, or use the digest of one that is there.",
-                metadata={"sha256": sha256},
-            ) from None
+            raise no_blob(sha256) from None
 
     def adopt(self, staged: Path, sha256: str) -> None:
         """Take over a local file, whose bytes have this digest and are on disk."""
@@ -88,8 +86,38 @@ class BlobRoot:
             return True
         return False
 
+    def aged(self, prefix: str, before_utc_ms: int) -> list[str]:
+        """The digests with these first two digits whose blobs came before an instant."""
+        try:
+            found = self._fs.ls(f"{self._root}/{prefix}", detail=False, refresh=True)
+        except FileNotFoundError:
+            return []
+        aged = []
+        for path in found:
+            sha256 = path.rpartition("/")[2]
+            with suppress(FileNotFoundError):  # deleted meanwhile
+                came = self._fs.modified(path)
+                if is_digest(sha256) and came.timestamp() * 1_000 < before_utc_ms:
+                    aged.append(sha256)
+        return aged
+
     def _path(self, sha256: str) -> str:
         return f"{self._root}/{sha256[:2]}/{sha256}"
+
+
+def is_digest(text: str) -> bool:
+    """Whether it is a SHA-256 as it is written here: lower-case hex."""
+    return _SHA256.fullmatch(text) is not None
+
+
+def no_blob(sha256: str) -> IntertieError:
+    """NOT_FOUND, for a blob that is not there and for one that the caller may not know of."""
+    return error(
+        Reason.NOT_FOUND,
+        f"There is no blob {sha256}.",
+        remedy="Upload it, or use the digest of one that is there.",
+        metadata={"sha256": sha256},
+    )
 
 
 def _sync_folder(folder: Path) -> None:

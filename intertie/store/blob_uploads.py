@@ -1,7 +1,8 @@
 """Unfinished uploads as files of one local folder. Blocks: called on threads only.
 
 All state is in the folder (a file's length is the upload's offset), so uploads survive a restart.
-The name holds the digest and a hash of the owner: nobody can spoil what another one uploads.
+The name holds the digest and a hash of the owner: nobody can spoil what another one uploads. How
+much each owner has here is counted in memory, from the folder at the start: one process writes it.
 """
 
 import hashlib
@@ -18,10 +19,19 @@ class UploadFolder:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._folder = folder
+        self._sizes: dict[str, dict[str, int]] = {}
+        for path in folder.iterdir():
+            self._note(path.name, path.stat().st_size)
 
     def name(self, sha256: str, owner: str) -> str:
         """The file of one owner's upload of one blob."""
         return f"{sha256}.{hashlib.sha256(owner.encode()).hexdigest()[:16]}"
+
+    def others(self, name: str) -> tuple[int, int]:
+        """How many other unfinished uploads the owner of this one has, and their bytes."""
+        sizes = dict(self._sizes.get(_owner_in(name), {}))
+        sizes.pop(name, None)
+        return len(sizes), sum(sizes.values())
 
     def path(self, name: str) -> Path:
         """Where the bytes are."""
@@ -36,11 +46,12 @@ class UploadFolder:
 
     def count(self) -> int:
         """Unfinished uploads."""
-        return sum(1 for _ in self._folder.iterdir())
+        return sum(len(sizes) for sizes in list(self._sizes.values()))
 
     def create(self, name: str) -> None:
         """Begin with nothing."""
         os.close(_open(self.path(name), os.O_CREAT | os.O_TRUNC))
+        self._note(name, 0)
 
     def append(self, name: str, offset: int, data: bytes) -> int:
         """Add bytes at the end, which must be at `offset`; returns the new end."""
@@ -59,6 +70,7 @@ class UploadFolder:
                 raise
         finally:
             os.close(fd)
+        self._note(name, offset + len(data))
         return offset + len(data)
 
     def seal(self, name: str) -> str:
@@ -70,6 +82,16 @@ class UploadFolder:
     def discard(self, name: str) -> None:
         """Give an upload up."""
         self.path(name).unlink(missing_ok=True)
+        self.left(name)
+
+    def left(self, name: str) -> None:
+        """An upload's file is here no more."""
+        owner = _owner_in(name)
+        sizes = self._sizes.get(owner)
+        if sizes is not None:
+            sizes.pop(name, None)
+            if not sizes:
+                self._sizes.pop(owner, None)
 
     def collect(self, before_utc_ms: int) -> int:
         """Give up all that got no byte since; returns how many."""
@@ -77,9 +99,16 @@ class UploadFolder:
         for path in self._folder.iterdir():
             with suppress(FileNotFoundError):  # finished or given up meanwhile
                 if path.stat().st_mtime_ns < before_utc_ms * 1_000_000:
-                    path.unlink()
+                    self.discard(path.name)
                     collected += 1
         return collected
+
+    def _note(self, name: str, size: int) -> None:
+        self._sizes.setdefault(_owner_in(name), {})[name] = size
+
+
+def _owner_in(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def offset_mismatch(offset: int, expected: int, remedy: str) -> IntertieError:

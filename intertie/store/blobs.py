@@ -7,8 +7,7 @@ or write which digest is the caller's business: this file only keeps bytes.
 import asyncio
 import hashlib
 import os
-import re
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +16,9 @@ from weakref import WeakValueDictionary
 
 from intertie.errors import IntertieError, Reason, error, invalid
 from intertie.ports import StoreUnavailableError
-from intertie.store.blob_root import BlobRoot
+from intertie.store.blob_root import BlobRoot, is_digest
 from intertie.store.blob_uploads import UploadFolder, offset_mismatch
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 _UPLOADS = "uploads"
 
 P = ParamSpec("P")
@@ -29,11 +27,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlobLimits:
-    """What one root accepts. Chunks go into one gRPC message, so stay at most 1 MiB."""
+    """What one root accepts. Chunks go into one gRPC message, so stay at most 1 MiB.
+
+    `max_uploads` bounds unfinished uploads of all, the next two those of one owner.
+    """
 
     max_blob_bytes: int = 1 << 40
     max_append_bytes: int = 1 << 20
     max_uploads: int = 10_000
+    max_owner_uploads: int = 10_000
+    max_owner_bytes: int = 1 << 42
     read_chunk_bytes: int = 256 << 10
 
 
@@ -66,19 +69,28 @@ class BlobStore:
                 raise invalid("staging", "a blob root that is no local folder needs one beside it")
             self._uploads = UploadFolder(folder)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._holds: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def begin(self, sha256: str, size: int, *, owner: str = "") -> "Upload":
+    def hold(self, sha256: str) -> asyncio.Lock:
+        """Held while what is known of a blob and its bytes change together, or one by the other."""
+        return self._holds.setdefault(sha256, asyncio.Lock())
+
+    async def begin(
+        self, sha256: str, size: int, *, owner: str = "", prove: bool = False
+    ) -> "Upload":
         """Begin or resume an upload; go on at `Upload.offset`.
 
         Args:
             sha256: digest of the whole blob, lower-case hex.
             size: bytes of the whole blob.
             owner: uploads of different owners are apart until they are finished.
+            prove: the owner has to bring all bytes even if they are here, and learns nothing of
+                that; who names a digest need not know what it stands for.
 
         Raises:
             IntertieError: INVALID_FIELD, TOO_LARGE, QUOTA_EXCEEDED (too many unfinished uploads).
         """
-        _check_digest(sha256)
+        check_digests([sha256])
         if size < 0:
             raise invalid("size_bytes", f"{size} is negative")
         if size > self.limits.max_blob_bytes:
@@ -86,14 +98,20 @@ class BlobStore:
         name = self._uploads.name(sha256, owner)
         lock = self._locks.setdefault(name, asyncio.Lock())
         async with lock:
-            offset = await _off_loop(self._resume, name, sha256, size)
-        return Upload(self._root, self._uploads, self.limits, name, lock, sha256, size, offset)
+            offset = await _off_loop(self._resume, name, sha256, size, prove=prove)
+        return Upload(
+            self._root, self._uploads, self.limits, name, lock, sha256, size, offset, prove=prove
+        )
 
-    async def stat(self, digests: Sequence[str], *, owner: str = "") -> Sequence[BlobStat]:
-        """One answer per digest, in order."""
-        for sha256 in digests:
-            _check_digest(sha256)
+    async def stat(
+        self, digests: Sequence[str], *, owner: str = "", known: Container[str] | None = None
+    ) -> Sequence[BlobStat]:
+        """One answer per digest, in order; if `known` is given, all others are not there."""
+        check_digests(digests)
         sizes = await _off_loop(self._root.sizes, digests)
+        if known is not None:
+            pairs = zip(digests, sizes, strict=True)
+            sizes = [size if sha256 in known else None for sha256, size in pairs]
         return [
             BlobStat(sha256, exists=True, size=size)
             if size is not None
@@ -107,7 +125,7 @@ class BlobStore:
         Raises:
             IntertieError: NOT_FOUND; OFFSET_MISMATCH for an offset past the end.
         """
-        _check_digest(sha256)
+        check_digests([sha256])
         if offset < 0 or limit < 0:
             raise invalid("offset" if offset < 0 else "limit", "is negative")
         file = await _off_loop(self._root.open, sha256)
@@ -145,18 +163,24 @@ class BlobStore:
 
     async def delete(self, sha256: str) -> bool:
         """Remove a blob; False if it was not there."""
-        _check_digest(sha256)
+        check_digests([sha256])
         return await _off_loop(self._root.delete, sha256)
 
     async def collect_uploads(self, before_utc_ms: int) -> int:
         """Give up uploads that got no byte since an instant; returns how many."""
         return await _off_loop(self._uploads.collect, before_utc_ms)
 
+    async def aged(self, before_utc_ms: int) -> AsyncIterator[str]:
+        """The blobs that came before an instant."""
+        for number in range(256):
+            for sha256 in await _off_loop(self._root.aged, f"{number:02x}", before_utc_ms):
+                yield sha256
+
     async def _received(self, sha256: str, owner: str) -> int:
         return await _off_loop(self._uploads.offset, self._uploads.name(sha256, owner)) or 0
 
-    def _resume(self, name: str, sha256: str, size: int) -> int:
-        there = self._root.size(sha256)
+    def _resume(self, name: str, sha256: str, size: int, *, prove: bool) -> int:
+        there = None if prove else self._root.size(sha256)
         if there is not None:
             if there != size:
                 raise invalid("size_bytes", f"the blob {sha256} has {there} bytes, not {size}")
@@ -165,14 +189,23 @@ class BlobStore:
         offset = self._uploads.offset(name)
         if offset is not None and offset <= size:
             return offset
-        if offset is None and self._uploads.count() >= self.limits.max_uploads:
-            raise error(
-                Reason.QUOTA_EXCEEDED,
-                f"There are {self.limits.max_uploads} unfinished uploads.",
-                remedy="Finish some, or wait until old ones are given up.",
-            )
+        if offset is None:
+            self._check_room(name, size)
         self._uploads.create(name)
         return 0
+
+    def _check_room(self, name: str, size: int) -> None:
+        limits = self.limits
+        if self._uploads.count() >= limits.max_uploads:
+            raise _quota(f"There are {limits.max_uploads} unfinished uploads.")
+        count, n_bytes = self._uploads.others(name)
+        if count >= limits.max_owner_uploads:
+            raise _quota(f"You have {count} unfinished uploads; that is the limit.")
+        if n_bytes + size > limits.max_owner_bytes:
+            raise _quota(
+                f"Your unfinished uploads have {n_bytes} bytes; with {size} more they would be "
+                f"over the limit of {limits.max_owner_bytes}."
+            )
 
 
 class Upload:
@@ -188,6 +221,8 @@ class Upload:
         sha256: str,
         size: int,
         offset: int,
+        *,
+        prove: bool,
     ) -> None:
         self.sha256 = sha256
         self.size = size
@@ -197,6 +232,7 @@ class Upload:
         self._limits = limits
         self._name = name
         self._lock = lock
+        self._prove = prove
 
     async def append(self, offset: int, data: bytes) -> int:
         """Add bytes at `offset`; returns the next offset.
@@ -210,6 +246,9 @@ class Upload:
         if offset + len(data) > self.size:
             raise _too_large("data", offset + len(data), self.size)
         async with self._lock:
+            _, n_bytes = self._uploads.others(self._name)
+            if n_bytes + offset + len(data) > self._limits.max_owner_bytes:
+                raise _quota(f"Your unfinished uploads have over {n_bytes + offset} bytes.")
             self.offset = await _off_loop(self._uploads.append, self._name, offset, data)
         return self.offset
 
@@ -224,7 +263,7 @@ class Upload:
             await _off_loop(self._finish)
 
     def _finish(self) -> None:
-        if self._root.size(self.sha256) is not None:
+        if not self._prove and self._root.size(self.sha256) is not None:
             self._uploads.discard(self._name)
             return
         received = self._uploads.offset(self._name) or 0
@@ -239,7 +278,12 @@ class Upload:
                 remedy="Upload the blob again from the start.",
                 metadata={"expected": self.sha256, "found": found},
             )
+        self._prove = False
+        if self._root.size(self.sha256) is not None:
+            self._uploads.discard(self._name)
+            return
         self._root.adopt(self._uploads.path(self._name), self.sha256)
+        self._uploads.left(self._name)
 
 
 async def _off_loop(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -255,10 +299,19 @@ def _disk() -> Iterator[None]:
         raise StoreUnavailableError(f"blob root: {refusal}") from refusal
 
 
-def _check_digest(sha256: str) -> None:
+def check_digests(digests: Iterable[str]) -> None:
     """Digests become file names: nothing else may pass."""
-    if _SHA256.fullmatch(sha256) is None:
-        raise invalid("sha256", "is not 64 lower-case hex digits")
+    for sha256 in digests:
+        if not is_digest(sha256):
+            raise invalid("sha256", "is not 64 lower-case hex digits")
+
+
+def _quota(message: str) -> IntertieError:
+    return error(
+        Reason.QUOTA_EXCEEDED,
+        message,
+        remedy="Finish some, or wait until old ones are given up.",
+    )
 
 
 def _too_large(field: str, size: int, limit: int) -> IntertieError:

@@ -4,13 +4,17 @@ Checks here are of the request alone; what depends on state is the core's. Items
 the core at once, so they share a commit, and each has its own result.
 """
 
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from federation.domain.blobs import blobs_of
 from federation.domain.core import REQUESTS
 from federation.domain.events import CancelTask, CreateTask
 from federation.server.task.reads import Tasks, parse_project
 from intertie.api.federation.v1 import task_service_pb2 as pb
 from intertie.api.federation.v1 import task_spec_pb2
 from intertie.drive.effects import Replayed
-from intertie.errors import IntertieError, Reason, error, invalid
+from intertie.errors import FieldViolation, IntertieError, Reason, error, invalid
 from intertie.model.names import REQUEST_ID, TaskName, shard_of, task_id
 from intertie.model.spec import TaskSpec
 from intertie.model.states import TaskState
@@ -28,19 +32,31 @@ MAX_REASON = 1_000
 _UNSERVED_ORDER = "is not served by this version"
 
 
+class Uploads(Protocol):
+    """What projects have uploaded, see `federation.server.blob.rights`."""
+
+    async def missing(self, project: str, digests: Iterable[str]) -> frozenset[str]:
+        """The digests that a project has not uploaded."""
+        ...
+
+
 class Submissions:
     """Makes and ends tasks.
 
     Args:
         pump: the core.
         tasks: reads, for what a replayed request made.
+        uploads: a task names only what its project has uploaded.
         clock: the time, for tasks that are checked and not created.
         ids: makes the ids of tasks.
     """
 
-    def __init__(self, pump: Pump, tasks: Tasks, clock: Clock, ids: IdSource) -> None:
+    def __init__(
+        self, pump: Pump, tasks: Tasks, uploads: Uploads, clock: Clock, ids: IdSource
+    ) -> None:
         self._pump = pump
         self._tasks = tasks
+        self._uploads = uploads
         self._clock = clock
         self._ids = ids
 
@@ -50,6 +66,7 @@ class Submissions:
         if request.order:
             raise invalid("order", _UNSERVED_ORDER, remedy="Leave it out.")
         spec = self._spec(request.spec, project)
+        await self._check_uploads(project, request.request_id, spec)
         if request.validate_only:
             return self._checked(request, project, spec, principal)
         digest = request_digest(request)
@@ -73,7 +90,7 @@ class Submissions:
                 remedy="Cut the batch.",
             )
         actor = str(caller)
-        read = [self._item(item, project, actor, principal) for item in request.requests]
+        read = [await self._item(item, project, actor, principal) for item in request.requests]
         asked = [question for question in read if not isinstance(question, IntertieError)]
         answers = iter(await self._pump.ask_all(asked))
         response = pb.BatchCreateTasksResponse()
@@ -120,11 +137,24 @@ class Submissions:
             raise invalid("project", f"{spec.project} is not the project of the request")
         return with_defaults(spec)
 
-    def _item(
+    async def _check_uploads(self, project: str, request_id: str, spec: TaskSpec) -> None:
+        """Refuse blobs that the project has not uploaded; a repeated request made its task then."""
+        named = list(blobs_of(spec))
+        if not named:
+            return
+        missing = await self._uploads.missing(project, {sha256 for _, sha256, _ in named})
+        if not missing:
+            return
+        claim = (REQUESTS, f"{project}/{request_id}")
+        if claim not in await self._pump.store.claims([claim]):
+            raise _not_uploaded(project, [(f, d) for f, d, _ in named if d in missing])
+
+    async def _item(
         self, item: pb.BatchCreateTasksItem, project: str, actor: str, principal: str
     ) -> tuple[Make, Named] | IntertieError:
         try:
             spec = self._spec(item.spec, project)
+            await self._check_uploads(project, item.request_id, spec)
             digest = request_digest(item)
             return self._question(project, item.request_id, digest, spec, actor, principal)
         except IntertieError as problem:
@@ -191,6 +221,18 @@ class Submissions:
             return await self._tasks.get(TaskName.parse(answer.result))
         assert isinstance(answer, Task), f"a {type(answer).__name__} as answer"
         return answer
+
+
+def _not_uploaded(project: str, named: Sequence[tuple[str, str]]) -> IntertieError:
+    field, sha256 = named[0]
+    more = f", nor {len(named) - 1} more" if len(named) > 1 else ""
+    return error(
+        Reason.INVALID_FIELD,
+        f"{field}: projects/{project} has not uploaded {sha256}{more}.",
+        remedy="Upload it (BlobService.UploadBlob, or intertie submit with the file), then submit.",
+        fields=[FieldViolation(f, "the project has not uploaded this blob") for f, _ in named],
+        metadata={"sha256": sha256},
+    )
 
 
 def _fill(result: pb.BatchCreateTasksResult, answer: object) -> None:

@@ -23,6 +23,7 @@ from intertie.metering.dsse import StatementKey
 from intertie.model.spec import RunSpec, TaskSpec
 from intertie.pki.load import IdentityDirectory
 from intertie.pki.spiffe import federation_dns_name
+from intertie.ports import Clock
 from intertie.testing.fake_region import FakeRegion
 from intertie.testing.pki import FederationPki, federation_pki
 from intertie.transport.channel import open_channel
@@ -61,8 +62,9 @@ class Place:
             *(f"{key}={value}" for key, value in self.overrides.items()),
         ]
 
-    async def start(self) -> Application:
-        application = Application(load(Config, flags=self.flags(), environment={}))
+    async def start(self, clock: Clock | None = None) -> Application:
+        config = load(Config, flags=self.flags(), environment={})
+        application = Application(config, clock=clock)
         await application.start()
         self.applications.append(application)
         return application

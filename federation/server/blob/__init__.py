@@ -1,0 +1,1 @@
+"""Blobs of clients: who may know of which."""
