@@ -5,7 +5,9 @@ Two tests run at a time, so a time limit for a single example would fail by chan
 
 import asyncio
 import os
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile(
@@ -16,3 +18,13 @@ settings.load_profile("intertie")
 # Without this pytest-asyncio asks for the present event loop before its first test, which makes one
 # that nobody closes; a later asyncio.run drops it, and the warning fails whatever test runs then.
 asyncio.set_event_loop(None)
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Public traces and tables, kept beside the checkout and not part of it (their licences)."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip("needs the public data sets in ../shared/data, which are not here")
+    return SHARED_DATA

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """One accelerator of a node."""
+    """One accelerator of a node. `link` is the class of its link to the others, see `tags`."""
 
     index: int
     uuid: str
@@ -16,6 +16,7 @@ class Device:
     memory: int = 0
     numa: int = -1
     healthy: bool = True
+    link: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,7 @@ class NodeCapability:
     kernel: str = ""
     hostname: str = ""
     isolation: str = ""
+    deployment: str = ""
     found: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -52,6 +54,7 @@ class Shape:
     device_vendors: tuple[str, ...] = ()
     architectures: tuple[str, ...] = ()
     software: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +62,7 @@ class NodeClass:
     """Nodes of a region that are alike: how many, what the largest has, and the free blocks.
 
     `free_blocks` counts nodes by whole free devices: {1: 3, 8: 1} = three nodes with one and
-    one with 8.
+    one with 8. `tags` are what all of them have; `declared` names those that no rule derived.
     """
 
     architecture: str
@@ -75,6 +78,8 @@ class NodeClass:
     free_memory: int = 0
     free_blocks: Mapping[int, int] = field(default_factory=dict)
     software: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    declared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from edge_agent.adapters.probes.model import (
     Found,
+    LinkPeer,
     NodeProbes,
     NotFound,
     NvidiaDevice,
@@ -36,6 +37,7 @@ def node_capability(probes: NodeProbes) -> NodeCapability:
         devices=tuple(_devices(probes.nvidia)),
         software=_versions(probes.software, probes.nvidia),
         numa_nodes=len(numa) if numa else 1,
+        deployment=str(_value(probes.deployment) or ""),
         kernel=host.kernel if host else "",
         hostname=host.hostname if host else "",
         found=dict(_findings(probes)),
@@ -59,7 +61,18 @@ def _devices(nvidia: Probe[NvidiaInventory]) -> Iterator[Device]:
             memory=device.memory_bytes,
             numa=device.numa_node.value if isinstance(device.numa_node, Found) else -1,
             healthy=_healthy(device),
+            link=_link(device),
         )
+
+
+def _link(device: NvidiaDevice) -> str:
+    """The class of its link to other devices: through a switch, device to device, or the bus."""
+    if isinstance(device.nvlinks, NotFound):
+        return ""
+    peers = {group.peer for group in device.nvlinks.value}
+    if LinkPeer.SWITCH in peers:
+        return "nvswitch"
+    return "nvlink" if LinkPeer.GPU in peers else "pcie"
 
 
 def _healthy(device: NvidiaDevice) -> bool:

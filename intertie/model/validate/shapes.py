@@ -26,6 +26,7 @@ def shape(spec: TaskSpec, variant: int = BASE) -> Shape:
         device_vendors=_both(accelerators.vendor, when.vendor),
         architectures=_both(resources.architecture, when.architecture),
         software=when.software,
+        requires=spec.requires,
     )
 
 

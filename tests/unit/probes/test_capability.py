@@ -12,17 +12,20 @@ from edge_agent.adapters.probes import NodeProbes, node_capability, probe_node
 from edge_agent.adapters.probes.model import (
     Absence,
     Cpu,
+    Deployment,
     DeviceCondition,
     DeviceFault,
     Disk,
     Ecc,
     Found,
     Host,
+    LinkPeer,
     Memory,
     Mig,
     NotFound,
     NvidiaDevice,
     NvidiaInventory,
+    NvLinkGroup,
     RowRemapping,
     Software,
 )
@@ -100,6 +103,7 @@ def test_a_device_is_advertised_with_its_place_and_cuda_is_what_the_driver_serve
             memory=80 << 30,
             numa=1,
             healthy=True,
+            link="pcie",
         ),
     )
     assert capability.software["cuda"] == "12.4"
@@ -151,3 +155,25 @@ def test_a_process_apart_prints_the_probes_as_json(tmp_path: Path) -> None:
     probes = json.loads(done.stdout)
     assert probes["disk"]["value"]["path"] == str(tmp_path)
     assert probes["cpu"]["value"]["allowed"]
+
+
+@pytest.mark.parametrize(
+    ("links", "expected"),
+    [
+        (Found((), "nvml"), "pcie"),
+        (Found((NvLinkGroup(LinkPeer.GPU, "00:18", 4, 4),), "nvml"), "nvlink"),
+        (Found((NvLinkGroup(LinkPeer.SWITCH, "00:c0", 18, 4),), "nvml"), "nvswitch"),
+        (Found((NvLinkGroup(LinkPeer.CPU, "00:01", 10, 4),), "nvml"), "pcie"),
+        (NONE, ""),
+    ],
+)
+def test_the_class_of_a_link_is_that_of_its_other_end(
+    links: Found[tuple[NvLinkGroup, ...]] | NotFound, expected: str
+) -> None:
+    (device,) = node_capability(with_devices(replace(GPU, nvlinks=links))).devices
+    assert device.link == expected
+
+
+def test_a_node_says_what_it_runs_on() -> None:
+    vm = replace(PROBES, deployment=Found(Deployment.VM, "dmi"))
+    assert node_capability(vm).deployment == "vm"

@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Device(_message.Message):
-    __slots__ = ("index", "uuid", "vendor", "model", "architecture", "memory_bytes", "numa", "healthy")
+    __slots__ = ("index", "uuid", "vendor", "model", "architecture", "memory_bytes", "numa", "healthy", "link")
     INDEX_FIELD_NUMBER: _ClassVar[int]
     UUID_FIELD_NUMBER: _ClassVar[int]
     VENDOR_FIELD_NUMBER: _ClassVar[int]
@@ -16,6 +16,7 @@ class Device(_message.Message):
     MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
     NUMA_FIELD_NUMBER: _ClassVar[int]
     HEALTHY_FIELD_NUMBER: _ClassVar[int]
+    LINK_FIELD_NUMBER: _ClassVar[int]
     index: int
     uuid: str
     vendor: str
@@ -24,10 +25,11 @@ class Device(_message.Message):
     memory_bytes: int
     numa: int
     healthy: bool
-    def __init__(self, index: _Optional[int] = ..., uuid: _Optional[str] = ..., vendor: _Optional[str] = ..., model: _Optional[str] = ..., architecture: _Optional[str] = ..., memory_bytes: _Optional[int] = ..., numa: _Optional[int] = ..., healthy: bool = ...) -> None: ...
+    link: str
+    def __init__(self, index: _Optional[int] = ..., uuid: _Optional[str] = ..., vendor: _Optional[str] = ..., model: _Optional[str] = ..., architecture: _Optional[str] = ..., memory_bytes: _Optional[int] = ..., numa: _Optional[int] = ..., healthy: bool = ..., link: _Optional[str] = ...) -> None: ...
 
 class NodeCapability(_message.Message):
-    __slots__ = ("cpu_millis", "memory_bytes", "disk_bytes", "architecture", "devices", "software", "numa_nodes", "kernel", "hostname", "isolation", "found")
+    __slots__ = ("cpu_millis", "memory_bytes", "disk_bytes", "architecture", "devices", "software", "numa_nodes", "kernel", "hostname", "isolation", "found", "deployment")
     class SoftwareEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -53,6 +55,7 @@ class NodeCapability(_message.Message):
     HOSTNAME_FIELD_NUMBER: _ClassVar[int]
     ISOLATION_FIELD_NUMBER: _ClassVar[int]
     FOUND_FIELD_NUMBER: _ClassVar[int]
+    DEPLOYMENT_FIELD_NUMBER: _ClassVar[int]
     cpu_millis: int
     memory_bytes: int
     disk_bytes: int
@@ -64,10 +67,11 @@ class NodeCapability(_message.Message):
     hostname: str
     isolation: str
     found: _containers.ScalarMap[str, str]
-    def __init__(self, cpu_millis: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., disk_bytes: _Optional[int] = ..., architecture: _Optional[str] = ..., devices: _Optional[_Iterable[_Union[Device, _Mapping]]] = ..., software: _Optional[_Mapping[str, str]] = ..., numa_nodes: _Optional[int] = ..., kernel: _Optional[str] = ..., hostname: _Optional[str] = ..., isolation: _Optional[str] = ..., found: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    deployment: str
+    def __init__(self, cpu_millis: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., disk_bytes: _Optional[int] = ..., architecture: _Optional[str] = ..., devices: _Optional[_Iterable[_Union[Device, _Mapping]]] = ..., software: _Optional[_Mapping[str, str]] = ..., numa_nodes: _Optional[int] = ..., kernel: _Optional[str] = ..., hostname: _Optional[str] = ..., isolation: _Optional[str] = ..., found: _Optional[_Mapping[str, str]] = ..., deployment: _Optional[str] = ...) -> None: ...
 
 class Shape(_message.Message):
-    __slots__ = ("cpu_millis", "memory_bytes", "disk_bytes", "devices", "device_memory_bytes", "device_models", "device_vendors", "architectures", "software")
+    __slots__ = ("cpu_millis", "memory_bytes", "disk_bytes", "devices", "device_memory_bytes", "device_models", "device_vendors", "architectures", "software", "requires")
     CPU_MILLIS_FIELD_NUMBER: _ClassVar[int]
     MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
     DISK_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -77,6 +81,7 @@ class Shape(_message.Message):
     DEVICE_VENDORS_FIELD_NUMBER: _ClassVar[int]
     ARCHITECTURES_FIELD_NUMBER: _ClassVar[int]
     SOFTWARE_FIELD_NUMBER: _ClassVar[int]
+    REQUIRES_FIELD_NUMBER: _ClassVar[int]
     cpu_millis: int
     memory_bytes: int
     disk_bytes: int
@@ -86,10 +91,11 @@ class Shape(_message.Message):
     device_vendors: _containers.RepeatedScalarFieldContainer[str]
     architectures: _containers.RepeatedScalarFieldContainer[str]
     software: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, cpu_millis: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., disk_bytes: _Optional[int] = ..., devices: _Optional[int] = ..., device_memory_bytes: _Optional[int] = ..., device_models: _Optional[_Iterable[str]] = ..., device_vendors: _Optional[_Iterable[str]] = ..., architectures: _Optional[_Iterable[str]] = ..., software: _Optional[_Iterable[str]] = ...) -> None: ...
+    requires: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, cpu_millis: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., disk_bytes: _Optional[int] = ..., devices: _Optional[int] = ..., device_memory_bytes: _Optional[int] = ..., device_models: _Optional[_Iterable[str]] = ..., device_vendors: _Optional[_Iterable[str]] = ..., architectures: _Optional[_Iterable[str]] = ..., software: _Optional[_Iterable[str]] = ..., requires: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class NodeClass(_message.Message):
-    __slots__ = ("architecture", "vendor", "model", "nodes", "max_cpu_millis", "max_memory_bytes", "max_disk_bytes", "max_devices", "device_memory_bytes", "free_cpu_millis", "free_memory_bytes", "free_blocks", "software")
+    __slots__ = ("architecture", "vendor", "model", "nodes", "max_cpu_millis", "max_memory_bytes", "max_disk_bytes", "max_devices", "device_memory_bytes", "free_cpu_millis", "free_memory_bytes", "free_blocks", "software", "tags", "declared")
     class FreeBlocksEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -98,6 +104,13 @@ class NodeClass(_message.Message):
         value: int
         def __init__(self, key: _Optional[int] = ..., value: _Optional[int] = ...) -> None: ...
     class SoftwareEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class TagsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
         VALUE_FIELD_NUMBER: _ClassVar[int]
@@ -117,6 +130,8 @@ class NodeClass(_message.Message):
     FREE_MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
     FREE_BLOCKS_FIELD_NUMBER: _ClassVar[int]
     SOFTWARE_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    DECLARED_FIELD_NUMBER: _ClassVar[int]
     architecture: str
     vendor: str
     model: str
@@ -130,7 +145,9 @@ class NodeClass(_message.Message):
     free_memory_bytes: int
     free_blocks: _containers.ScalarMap[int, int]
     software: _containers.ScalarMap[str, str]
-    def __init__(self, architecture: _Optional[str] = ..., vendor: _Optional[str] = ..., model: _Optional[str] = ..., nodes: _Optional[int] = ..., max_cpu_millis: _Optional[int] = ..., max_memory_bytes: _Optional[int] = ..., max_disk_bytes: _Optional[int] = ..., max_devices: _Optional[int] = ..., device_memory_bytes: _Optional[int] = ..., free_cpu_millis: _Optional[int] = ..., free_memory_bytes: _Optional[int] = ..., free_blocks: _Optional[_Mapping[int, int]] = ..., software: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    tags: _containers.ScalarMap[str, str]
+    declared: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, architecture: _Optional[str] = ..., vendor: _Optional[str] = ..., model: _Optional[str] = ..., nodes: _Optional[int] = ..., max_cpu_millis: _Optional[int] = ..., max_memory_bytes: _Optional[int] = ..., max_disk_bytes: _Optional[int] = ..., max_devices: _Optional[int] = ..., device_memory_bytes: _Optional[int] = ..., free_cpu_millis: _Optional[int] = ..., free_memory_bytes: _Optional[int] = ..., free_blocks: _Optional[_Mapping[int, int]] = ..., software: _Optional[_Mapping[str, str]] = ..., tags: _Optional[_Mapping[str, str]] = ..., declared: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Summary(_message.Message):
     __slots__ = ("region", "incarnation", "revision", "jurisdiction", "classes", "queued", "running", "health", "accepting", "policy_sha256")
