@@ -26,6 +26,7 @@ MIN_WORDS_IN_TEST_NAME = 4
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
 CROWDED_FOLDERS: dict[str, str] = {
     "intertie/model": "one family of values a file: it is the vocabulary of everything else",
+    "federation/domain": "as the region's: one part of the core a file",
     "regional/domain": "one part of the core a file; a folder for some would hide how they meet",
 }
 """Folder -> why it may hold more than MAX_FILES_IN_FOLDER modules."""

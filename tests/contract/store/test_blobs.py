@@ -205,6 +205,84 @@ async def test_unfinished_uploads_are_bounded_and_given_up_by_age(
     await blobs.begin(digests[3], 10)
 
 
+async def test_an_owner_has_so_many_unfinished_uploads_and_others_are_not_touched(
+    tmp_path: Path,
+) -> None:
+    limits = BlobLimits(max_owner_uploads=2)
+    digests = [hashlib.sha256(b"%d" % i).hexdigest() for i in range(3)]
+    for sha256 in digests[:2]:
+        await BlobStore(str(tmp_path), limits=limits).begin(sha256, 10, owner="ann")
+    blobs = BlobStore(str(tmp_path), limits=limits)  # counted anew after a restart
+    with pytest.raises(IntertieError) as caught:
+        await blobs.begin(digests[2], 10, owner="ann")
+    assert _reason(caught) is Reason.QUOTA_EXCEEDED
+    await blobs.begin(digests[1], 10, owner="ann")  # its own goes on
+    await blobs.begin(digests[2], 10, owner="bob")
+    await blobs.collect_uploads(before_utc_ms=1 << 50)
+    await blobs.begin(digests[2], 10, owner="ann")
+
+
+async def test_an_owner_has_so_many_unfinished_bytes(tmp_path: Path) -> None:
+    blobs = BlobStore(str(tmp_path), limits=BlobLimits(max_owner_bytes=300_000))
+    first = await blobs.begin(_OTHER, 200_000, owner="ann")
+    second = await blobs.begin(_SHA, len(_DATA), owner="ann")  # nothing has come yet
+    await first.append(0, b"x" * 200_000)
+    await second.append(0, _DATA[:100_000])
+    with pytest.raises(IntertieError) as caught:
+        await second.append(100_000, b"x")
+    assert _reason(caught) is Reason.QUOTA_EXCEEDED
+    with pytest.raises(IntertieError) as caught:
+        await blobs.begin("0" * 64, 1, owner="ann")
+    assert _reason(caught) is Reason.QUOTA_EXCEEDED
+    await _upload(blobs, owner="bob")
+    with pytest.raises(IntertieError):
+        await first.finish()  # its bytes are not those of the digest: it is given up
+    assert await second.append(100_000, _DATA[100_000:110_000]) == 110_000
+
+
+async def test_a_finished_upload_counts_no_more(tmp_path: Path) -> None:
+    blobs = BlobStore(str(tmp_path), limits=BlobLimits(max_owner_uploads=1))
+    for data in (b"one", b"two", b"three"):
+        await _upload(blobs, data, owner="ann")
+
+
+async def test_whoever_must_prove_brings_every_byte_and_learns_nothing_before(
+    blobs: BlobStore,
+) -> None:
+    await _upload(blobs)
+    upload = await blobs.begin(_SHA, len(_DATA), owner="eve", prove=True)
+    assert upload.offset == 0
+    with pytest.raises(IntertieError) as caught:
+        await upload.finish()
+    assert _reason(caught) is Reason.OFFSET_MISMATCH
+    wrong = await blobs.begin(_SHA, 3, owner="eve2", prove=True)  # no word about the real size
+    await wrong.append(0, b"abc")
+    with pytest.raises(IntertieError) as caught:
+        await wrong.finish()
+    assert _reason(caught) is Reason.DIGEST_MISMATCH
+    for start in range(0, len(_DATA), 70_000):
+        await upload.append(start, _DATA[start : start + 70_000])
+    await upload.finish()
+    await upload.finish()
+    assert await _read(blobs) == _DATA
+
+
+async def test_what_is_not_known_to_the_caller_is_not_there(blobs: BlobStore) -> None:
+    await _upload(blobs)
+    (hidden,) = await blobs.stat([_SHA], owner="eve", known=())
+    assert hidden == BlobStat(_SHA, exists=False, size=0)
+    (shown,) = await blobs.stat([_SHA], owner="ann", known={_SHA})
+    assert shown == BlobStat(_SHA, exists=True, size=len(_DATA))
+
+
+async def test_blobs_are_listed_by_when_they_came(blobs: BlobStore) -> None:
+    await _upload(blobs)
+    await _upload(blobs, b"other")
+    await blobs.begin("0" * 64, 5)
+    assert {sha256 async for sha256 in blobs.aged(1 << 50)} == {_SHA, _OTHER}
+    assert not [sha256 async for sha256 in blobs.aged(1_000)]
+
+
 async def test_an_upload_that_was_given_up_starts_again(blobs: BlobStore) -> None:
     upload = await blobs.begin(_SHA, len(_DATA))
     await upload.append(0, _DATA[:10])
