@@ -35,7 +35,7 @@ FIELDS: Mapping[str, str] = {
     "RunSpec.variants": "What differs by hardware or software; the first that applies is taken.",
     "RunSpec.workdir": "Folder, beside this file, that becomes the work directory. .intertieignore"
     " in it excludes files, as .gitignore does.",
-    "RunSpec.files": "Single files beside this file, or blobs by digest.",
+    "RunSpec.files": "Single files beside this file, or blobs by digest, uploaded by your project.",
     "RunSpec.env": "Environment variables; names that begin with INTERTIE_ are the agent's.",
     "RunSpec.timeout": "Stop it after so long; 0 means never.",
     "FileRef.path": "Path below the work directory.",
