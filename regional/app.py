@@ -221,6 +221,7 @@ class Application:
             incarnation=self.incarnation,
             software=software(),
             max_queue=config.max_queue,
+            declared=config.declared_tags,
         )
         # The links of before belong to the core of before: everybody attaches again.
         self.nodes.close_all(

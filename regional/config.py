@@ -16,6 +16,8 @@ from intertie.metering.dsse import StatementKey
 from intertie.metering.log.note import ED25519_COSIGNATURE, Key
 from intertie.model.jurisdiction import path_fault
 from intertie.model.names import REGION
+from intertie.model.requires import requirement_fault
+from intertie.model.tags import TAGS
 from regional.domain.core import Timing
 
 _KEY_BYTES = 32
@@ -33,6 +35,19 @@ def _jurisdiction(text: str) -> str:
     if fault:
         raise ValueError(fault)
     return text
+
+
+def _declared(tags: dict[str, str]) -> dict[str, str]:
+    known = {name for name, tag in TAGS.items() if tag.declared}
+    for name, value in tags.items():
+        if name not in known:
+            how = "rules derive it" if name in TAGS else "there is no such tag"
+            message = f"{name} cannot be declared ({how}); {', '.join(sorted(known))} can"
+            raise ValueError(message)
+        fault = requirement_fault(f"{name}=={value}")
+        if fault:
+            raise ValueError(fault)
+    return tags
 
 
 def _grant_key(text: str) -> str:
@@ -180,6 +195,11 @@ class Config(Settings):
     )
     max_nodes: int = Field(
         default=1_000, ge=1, le=100_000, description="Most agents attached at once."
+    )
+    declared_tags: Annotated[dict[str, str], AfterValidator(_declared)] = Field(
+        default_factory=dict,
+        description="Capability tags that nothing measures, as the operator says of all nodes, for"
+        ' example {"sovereign": "true"}; they stay marked as declared.',
     )
     federation: Federation = Federation()
     timing: Timings = Timings()

@@ -29,6 +29,7 @@ GENERATED = (
     Document("docs/tasks.md", "intertie.cli.docs", ("tasks",)),
     Document("docs/metrics.md", "intertie.telemetry"),
     Document("docs/states.md", "tools.states_page"),
+    Document("docs/tags.md", "tools.tags_page"),
     Document("docs/configuration.md", "tools.configuration_page"),
     Document("docs/authorization.md", "tools.authorization_page"),
 )

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from federation.domain.fleet import MS, Member, Timing
+from intertie.capability import software
 from intertie.model.pool import NodeClass, Shape
+from intertie.model.requires import all_hold
 from intertie.model.spec import Resources, RunSpec, TaskSpec, Variant
 from intertie.model.states import RegionState, WaitReason
 from intertie.model.task import Check, Verdict, Weight
@@ -40,15 +42,17 @@ class Demand:
 
 
 @lru_cache(maxsize=10_000)
-def _shapes(resources: Resources, variants: tuple[Variant, ...]) -> tuple[Shape, ...]:
+def _shapes(
+    resources: Resources, variants: tuple[Variant, ...], requires: tuple[str, ...]
+) -> tuple[Shape, ...]:
     """The shapes of all specs with these; most tasks are like others."""
-    return shapes(TaskSpec(resources=resources, run=RunSpec(variants=variants)))
+    return shapes(TaskSpec(resources=resources, run=RunSpec(variants=variants), requires=requires))
 
 
 def demand_of(spec: TaskSpec, excluded: tuple[str, ...]) -> Demand:
     """The class of a spec."""
     return Demand(
-        shapes=_shapes(spec.resources, spec.run.variants),
+        shapes=_shapes(spec.resources, spec.run.variants, spec.requires),
         within=spec.residency.within,
         not_within=spec.residency.not_within,
         only=spec.placement.only,
@@ -204,7 +208,7 @@ def _show(shape: Shape) -> str:
             text += " " + "/".join(shape.device_models)
     if shape.architectures:
         text += ", " + "/".join(shape.architectures)
-    return text
+    return ", ".join((text, *shape.software, *shape.requires))
 
 
 def _fits(shape: Shape, c: NodeClass) -> bool:
@@ -217,6 +221,8 @@ def _fits(shape: Shape, c: NodeClass) -> bool:
         and (not shape.device_models or not shape.devices or c.model in shape.device_models)
         and (not shape.device_vendors or not shape.devices or c.vendor in shape.device_vendors)
         and (not shape.architectures or c.architecture in shape.architectures)
+        and software.holds(shape.software, c.software)
+        and all_hold(shape.requires, c.tags)
     )
 
 

@@ -5,7 +5,7 @@ the tag does not have, or an order where there is none, is a fault of the spec.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -56,6 +56,16 @@ def requirement_fault(text: str) -> str:
     if made.op in _ORDER and not isinstance(tag.type, Level | Number):
         return f"{name} has no order: use ==, != or in"
     return next((fault for value in made.values if (fault := _value_fault(name, tag, value))), "")
+
+
+def all_hold(texts: Sequence[str], tags: Mapping[str, str]) -> bool:
+    """Whether every requirement holds; one with a fault holds nowhere."""
+    return all(not _fault(text) and requirement(text).holds(tags) for text in texts)
+
+
+@lru_cache(maxsize=4096)
+def _fault(text: str) -> str:
+    return requirement_fault(text)
 
 
 @lru_cache(maxsize=4096)

@@ -5,8 +5,8 @@ nodes, `scheduling` the queue. They meet in `change`, which makes a run's transi
 pending usage durable in one commit and keeps every index true.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from intertie.drive.drive import Loaded
 from intertie.drive.effects import Erase, Fail, Record, Reply, Reserve, Tick, Write
@@ -52,13 +52,17 @@ MS = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """Who and where this region is, and what it lends."""
+    """Who and where this region is, and what it lends.
+
+    `declared` are the capability tags that the operator gives its nodes.
+    """
 
     region: str
     jurisdiction: str
     incarnation: str
     software: str = ""
     max_queue: int = 10_000
+    declared: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

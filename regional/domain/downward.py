@@ -8,6 +8,7 @@ over, and only then may they start elsewhere; the others wait for the node, for 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from intertie.capability.derive import History, tags
 from intertie.model.agentlink import (
     AckRun,
     AckUsage,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from regional.domain.core import RegionCore
 
 MS = 1_000_000
+_HOUR_NS = 3_600_000 * MS
 _ELSEWHERE = frozenset({FailureClass.HARDWARE, FailureClass.COMMUNICATION})
 """Failures for which the region itself tries another node (contract.md, retries)."""
 
@@ -146,6 +148,9 @@ class Downward:
         core, hello = self._core, event.hello
         before = core.nodes.get(hello.node)
         granted = before.granted_ns if before is not None else core.started_ns
+        since_ns = before.since_ns if before is not None else core.now.boot_ns
+        faults = before.faults + before.unknown if before is not None else 0
+        history = History(hours=(core.now.boot_ns - since_ns) / _HOUR_NS, faults=faults)
         node = Node(
             hello,
             event.link,
@@ -153,6 +158,9 @@ class Downward:
             core.held_by(hello.node),
             heard_ns=core.now.boot_ns,
             heard_ms=core.now.utc_ms,
+            since_ns=since_ns,
+            faults=faults,
+            tags=tags(hello.capability, history, core.site.declared),
         )
         core.nodes[hello.node] = node
         unfenced = core.fencing.attached(hello)

@@ -4,7 +4,7 @@ What is taken is never stored: it is kept beside the runs that hold a node and f
 is rebuilt from them at each start.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from intertie.model.agentlink import AgentHello
@@ -71,7 +71,8 @@ class Held:
 class Node:
     """One node that has attached in this life of the region. Instants in boot_ns.
 
-    `link` 0 = not attached now. `granted_ns` is when its lease was last granted.
+    `link` 0 = not attached now. `granted_ns` is when its lease was last granted. It was lost
+    `faults` times since `since_ns`; `tags` are what it can do.
     """
 
     hello: AgentHello
@@ -82,6 +83,9 @@ class Node:
     heard_ms: int = 0
     lost_ns: int = 0
     unknown: bool = False
+    since_ns: int = 0
+    faults: int = 0
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -116,33 +120,45 @@ class Node:
         return [d for d in self.hello.capability.devices if d.healthy and d.index not in taken]
 
 
-def classes(nodes: Iterable[Node]) -> tuple[NodeClass, ...]:
-    """Alike nodes of the pool with their free blocks, for the summary."""
-    groups: dict[tuple[str, str, str], list[Node]] = {}
+def classes(nodes: Iterable[Node], declared: Iterable[str] = ()) -> tuple[NodeClass, ...]:
+    """Alike nodes of the pool with their free blocks, for the summary.
+
+    `declared` names the tags that the operator gave.
+    """
+    groups: dict[tuple[str, ...], list[Node]] = {}
     for node in nodes:
         if node.link:
-            capability = node.hello.capability
-            device = capability.devices[0] if capability.devices else None
-            key = (
-                capability.architecture,
-                device.vendor if device else "",
-                device.model if device else "",
-            )
-            groups.setdefault(key, []).append(node)
-    return tuple(_class(key, group) for key, group in sorted(groups.items()))
+            groups.setdefault(_kind(node), []).append(node)
+    given = frozenset(declared)
+    return tuple(_class(group, given) for _, group in sorted(groups.items()))
 
 
-def _class(key: tuple[str, str, str], group: list[Node]) -> NodeClass:
+def _kind(node: Node) -> tuple[str, ...]:
+    """What alike nodes have in common: all that a task can ask of a node by name."""
+    capability = node.hello.capability
+    device = capability.devices[0] if capability.devices else None
+    return (
+        capability.architecture,
+        device.vendor if device else "",
+        device.model if device else "",
+        *(f"{name}={version}" for name, version in sorted(capability.software.items())),
+        *(f"{name}:{value}" for name, value in sorted(node.tags.items())),
+    )
+
+
+def _class(group: list[Node], declared: frozenset[str]) -> NodeClass:
     blocks: dict[int, int] = {}
     for node in group:
         free = len(node.free_devices())
         if free:
             blocks[free] = blocks.get(free, 0) + 1
     capabilities = [node.hello.capability for node in group]
+    first = capabilities[0]
+    device = first.devices[0] if first.devices else None
     return NodeClass(
-        architecture=key[0],
-        vendor=key[1],
-        model=key[2],
+        architecture=first.architecture,
+        vendor=device.vendor if device else "",
+        model=device.model if device else "",
         nodes=len(group),
         max_cpu=max(c.cpu for c in capabilities),
         max_memory=max(c.memory for c in capabilities),
@@ -152,5 +168,7 @@ def _class(key: tuple[str, str, str], group: list[Node]) -> NodeClass:
         free_cpu=sum(max(0, node.free_cpu) for node in group),
         free_memory=sum(max(0, node.free_memory) for node in group),
         free_blocks=blocks,
-        software=capabilities[0].software,
+        software=first.software,
+        tags=group[0].tags,
+        declared=tuple(sorted(declared & group[0].tags.keys())),
     )

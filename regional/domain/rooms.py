@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from intertie.capability import software
 from intertie.model.pool import Device, Shape
+from intertie.model.requires import all_hold
 from regional.domain.pool import Node
 
 
@@ -23,6 +24,7 @@ class Room:
     devices: list[Device]
     architecture: str
     software: Mapping[str, str]
+    tags: Mapping[str, str]
 
     @classmethod
     def of(cls, node: Node) -> "Room":
@@ -36,6 +38,7 @@ class Room:
             node.free_devices(),
             capability.architecture,
             capability.software,
+            node.tags,
         )
 
     @classmethod
@@ -50,6 +53,7 @@ class Room:
             [d for d in capability.devices if d.healthy],
             capability.architecture,
             capability.software,
+            node.tags,
         )
 
     def matching(self, shape: Shape) -> list[Device]:
@@ -75,8 +79,10 @@ class Room:
     def suits(self, shape: Shape) -> bool:
         """Whether the node is of a kind that can run the shape, whatever is free."""
         return (
-            not shape.architectures or self.architecture in shape.architectures
-        ) and software.holds(shape.software, self.software)
+            (not shape.architectures or self.architecture in shape.architectures)
+            and software.holds(shape.software, self.software)
+            and all_hold(shape.requires, self.tags)
+        )
 
     def units(self, shape: Shape) -> int:
         """How many units fit."""

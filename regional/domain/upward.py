@@ -172,7 +172,7 @@ class Upward:
                 incarnation=core.site.incarnation,
                 revision=self._revision,
                 jurisdiction=core.site.jurisdiction,
-                classes=pool.classes(core.nodes.values()),
+                classes=pool.classes(core.nodes.values(), core.site.declared),
                 queued=core.scheduling.queued,
                 running=core.running,
             )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from intertie.model.requires import requirement_fault
 from intertie.model.spec import Accelerators, Resources, TaskSpec, Variant, When
 from intertie.model.validate import limits
 from intertie.model.validate.violations import Violations
@@ -12,8 +13,9 @@ _SOFTWARE = re.compile(r"[a-z][a-z0-9_.-]{0,62}( ?(>=|<=|==|>|<) ?[0-9][0-9A-Za-
 
 
 def check_resources(spec: TaskSpec, found: Violations) -> None:
-    """Check `resources` and `run.variants`."""
+    """Check `resources`, `requires` and `run.variants`."""
     _resources("resources", spec.resources, found)
+    _requires(spec.requires, found)
     variants = spec.run.variants
     if len(variants) > limits.MAX_VARIANTS:
         found.too_large("run.variants", f"{len(variants)}; the limit is {limits.MAX_VARIANTS}")
@@ -44,6 +46,15 @@ def _resources(field: str, resources: Resources, found: Violations) -> None:
             )
     _words(f"{field}.architecture", resources.architecture, found)
     _accelerators(f"{field}.accelerators", resources.accelerators, found)
+
+
+def _requires(requires: Sequence[str], found: Violations) -> None:
+    if len(requires) > limits.MAX_LIST:
+        found.too_large("requires", f"{len(requires)} entries; the limit is {limits.MAX_LIST}")
+        return
+    for i, text in enumerate(requires):
+        if fault := requirement_fault(text):
+            found.add(f"requires[{i}]", fault, remedy="docs/tags.md lists them.")
 
 
 def _accelerators(field: str, wanted: Accelerators, found: Violations) -> None:

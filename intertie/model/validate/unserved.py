@@ -42,7 +42,6 @@ UNSERVED: Mapping[str, tuple[Callable[[TaskSpec], object], str]] = {
         ),
         "Ask for one node.",
     ),
-    "requires": (lambda s: s.requires, "Leave it out."),
     "placement.spill_after": (lambda s: s.placement.spill_after, "Leave it out."),
     "latency": (lambda s: s.latency is not None, "Leave it out."),
     "data": (lambda s: s.data, "Put inputs into run.files or run.workdir."),

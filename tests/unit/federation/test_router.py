@@ -38,6 +38,7 @@ def failed(verdict: Verdict) -> set[str]:
         ({"resources": Resources(disk=200 << 30)}, "capability"),
         ({"resources": Resources(architecture=("aarch64",))}, "capability"),
         ({"resources": Resources(accelerators=Accelerators(count=1))}, "capability"),
+        ({"requires": ("interconnect>=nvlink",)}, "capability"),
         ({"placement": Placement(only=("us",))}, "placement"),
         ({"placement": Placement(never=("eu",))}, "placement"),
         ({"residency": Residency(within=("US",))}, "residency"),

@@ -308,7 +308,6 @@ NOT_SERVED: Mapping[str, TaskSpec] = {
     ),
     "run.variants.resources": running(variants=(Variant(when=When(), resources=Resources(shm=1)),)),
     "gang": spec(gang=Gang(nodes=2)),
-    "requires": spec(requires=("long_run",)),
     "placement.spill_after": spec(placement=Placement(spill_after=1)),
     "latency": spec(latency=Latency(origin="eu", max_rtt=5)),
     "data": spec(data=(DataItem(name="x", uri="s3://x"),)),
@@ -328,6 +327,12 @@ NOT_SERVED: Mapping[str, TaskSpec] = {
 
 def test_every_field_that_is_not_served_has_a_test() -> None:
     assert set(NOT_SERVED) == set(UNSERVED)
+
+
+def test_requirements_are_checked_against_the_vocabulary_of_tags() -> None:
+    found = faults(spec(requires=("long_run", "interconnect>=nvlnk", "fast")))
+    assert found.keys() == {"requires[1]", "requires[2]"}
+    assert "the nearest is nvlink" in found["requires[1]"]
 
 
 @pytest.mark.parametrize("field", NOT_SERVED)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from intertie.drive.effects import Tick
 from intertie.model.agentlink import StartRun
 from intertie.model.pool import NodeCapability
 from intertie.model.spec import Accelerators, Priority, Resources, RunSpec, TaskSpec, Variant, When
@@ -46,6 +47,29 @@ def test_devices_are_given_whole_and_never_twice(region: Any, ask: Any) -> None:
         taken += start.devices
     assert sorted(taken) == [0, 1, 2, 3]
     _, out = region.assign(_devices(1))
+    assert ask.sent(out, StartRun) == []
+
+
+def test_a_run_goes_only_to_a_node_that_has_what_it_requires(region: Any, ask: Any) -> None:
+    region.attach_upward()
+    linked = tuple(replace(device, link="nvlink") for device in ask.devices(2))
+    region.attach("bus", capability=replace(SMALL, devices=ask.devices(2)))
+    region.attach("linked", capability=replace(SMALL, devices=linked))
+    _, out = region.assign(replace(_devices(1), requires=("interconnect>=nvlink",)))
+    assert len(ask.sent(out, StartRun, "linked")) == 1
+    _, out = region.assign(replace(_devices(1), requires=("interconnect>=nvswitch",)))
+    assert ask.sent(out, StartRun) == []
+
+
+def test_a_node_that_keeps_being_lost_is_not_for_long_runs(region: Any, ask: Any) -> None:
+    region.attach_upward()
+    for _ in range(3):
+        region.attach("n1", capability=SMALL)
+        region.detach("n1")
+        region.pass_ms(60_000)
+        region.do(Tick())
+    region.attach("n1", capability=SMALL)
+    _, out = region.assign(_cpu(1, requires=("long_run",)))
     assert ask.sent(out, StartRun) == []
 
 
