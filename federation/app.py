@@ -192,10 +192,10 @@ class Application:
         self._server = self._make_server()
         needs = self._needs(pump, tasks, blobs, rights, keys, mirror, origins, prices)
         add_services(self._server, needs)
-        await self._open_to_joiners(pump, self._store, keys)
         self.port = self._server.listen(config.listen)
         if config.enrollment.listen:
             self.join_port = self._server.listen(config.enrollment.listen, anonymous=True)
+        await self._open_to_joiners(pump, self._store, keys)
         await self._server.start()
         self._telemetry = TelemetryServer(self.metrics.registry, lambda: pump.is_loaded)
         self.metrics_port = await self._telemetry.start(config.metrics_port)
@@ -221,7 +221,7 @@ class Application:
         regions.set_function(lambda: len(self._links))
 
     async def _open_to_joiners(self, pump: Pump, store: Store, keys: Keys) -> None:
-        """Add the services by which regions and people join; the port for them comes after."""
+        """Add the services by which regions and people join."""
         opened = self._enrollment = await open_enrollment(self.config, store, self.bans)
         signer = Signer(opened.authority, self._clock) if opened.authority is not None else None
         office = Office(
@@ -255,8 +255,8 @@ class Application:
         enrollment = self.config.enrollment
         return Access(
             trust_domain=self.config.trust_domain,
-            endpoints=enrollment.endpoints,
-            join_endpoints=enrollment.join_endpoints or (enrollment.listen,),
+            endpoints=enrollment.endpoints or (self.address,),
+            join_endpoints=enrollment.join_endpoints or (self.join_address,),
             grant_keys=(keys.statements.key.public.hex(),),
             witnesses=(keys.witness.key.vkey,),
             price_version=self._prices.version,

@@ -13,6 +13,7 @@ from intertie.config import Bytes, Millis, Section, Settings, of_text
 from intertie.store.blobs import BlobLimits
 
 _LEAST_KEEP_MS = 600_000
+_ANY_HOST = ("0.0.0.0:", "[::]:")
 RENEWALS = 6
 """Regions renew their lease every sixth of it (safety.md)."""
 
@@ -167,15 +168,15 @@ class EnrollmentSection(Section):
         default=(), description="host:port under which they reach it; `listen` if empty."
     )
     endpoints: tuple[str, ...] = Field(
-        default=(), description="host:port of the replicas that whoever joined is to dial."
+        default=(),
+        description="host:port of the replicas that whoever joined is to dial; our own `listen` "
+        "if empty.",
     )
 
     @model_validator(mode="after")
     def _listen_needs_a_ca(self) -> "EnrollmentSection":
         if self.listen and self.ca_dir is None:
             raise ValueError("ca_dir is needed with listen: else nobody could be certified")
-        if self.listen and not self.endpoints:
-            raise ValueError("endpoints is needed with listen: whoever joins must learn them")
         return self
 
 
@@ -229,6 +230,18 @@ class Config(Settings):
     blob: BlobSection = BlobSection()
     etcd: EtcdSection = EtcdSection()
     enrollment: EnrollmentSection = EnrollmentSection()
+
+    @model_validator(mode="after")
+    def _joiners_can_dial(self) -> "Config":
+        enrollment = self.enrollment
+        dialled = {
+            "enrollment.endpoints": enrollment.endpoints or (self.listen,),
+            "enrollment.join_endpoints": enrollment.join_endpoints or (enrollment.listen,),
+        }
+        for name, targets in dialled.items():
+            if enrollment.listen and any(target.startswith(_ANY_HOST) for target in targets):
+                raise ValueError(f"{name}: nobody can dial {', '.join(targets)}; name a host")
+        return self
 
     @property
     def store_url(self) -> str:

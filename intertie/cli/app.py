@@ -41,6 +41,11 @@ COMMANDS: Mapping[str, Entry] = {
     "context": Entry(
         "intertie.cli.setup.context", "app", "Choose federation and identity.", _SETUP
     ),
+    "join": Entry(
+        "intertie.cli.joining.join", "join", "Join as a region, a node or a member.", _SETUP
+    ),
+    "token": Entry("intertie.cli.joining.token", "app", "Make join tokens.", _SETUP),
+    "whoami": Entry("intertie.cli.joining.whoami", "whoami", "Say who we are.", _SETUP),
     "ca": Entry("intertie.cli.setup.ca", "app", "Make CAs and identities.", _SETUP),
     "federation": Entry(
         "intertie.cli.setup.serve", "federation", "Run a replica of the federation.", _SETUP

@@ -14,6 +14,7 @@ from intertie.cli.printing import notice
 from intertie.errors import IntertieError
 from intertie.sdk.client import Client
 from intertie.sdk.connection import OnRetry
+from intertie.sdk.membership.admin import AdminClient
 from intertie.sdk.pool import PoolClient
 
 T = TypeVar("T")
@@ -29,6 +30,11 @@ def open_client(ctx: typer.Context, project: str = "") -> Client:
 def open_pool(ctx: typer.Context) -> PoolClient:
     """The client of the chosen context's region."""
     return PoolClient.from_context(_context(ctx), on_retry=_tell_once())
+
+
+def open_admin(ctx: typer.Context) -> AdminClient:
+    """The client of the chosen context for tokens, identities and regions."""
+    return AdminClient.from_context(_context(ctx), on_retry=_tell_once())
 
 
 def run(coroutine: Coroutine[Any, Any, T], interrupted: Callable[[], str] | None = None) -> T:

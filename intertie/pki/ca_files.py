@@ -31,6 +31,11 @@ def write_authority(path: Path, authority: Authority) -> None:
     """
     make_private_directory(path)
     write_private(path / CA_KEY, key_to_pem(authority.key), replace=False)
+    write_certificates(path, authority)
+
+
+def write_certificates(path: Path, authority: Authority) -> None:
+    """Write what is public of a CA beside its key, over what is there."""
     write_private(path / ROOT_CERT, _pem(authority.root))
     write_private(path / CHAIN, b"".join(_pem(cert) for cert in authority.chain))
     write_private(path / CA_CERT, _pem(authority.cert))

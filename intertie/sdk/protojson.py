@@ -11,6 +11,18 @@ from google.protobuf.json_format import MessageToDict
 
 from intertie.model.spec import TaskSpec
 from intertie.model.task import Plan, Run, Task, TaskEvent
+from intertie.sdk.membership.values import (
+    BAN,
+    IDENTITY,
+    JOIN,
+    TOKEN,
+    WHO_AM_I,
+    Ban,
+    IssuedIdentity,
+    Join,
+    JoinToken,
+    WhoAmI,
+)
 from intertie.sdk.resources import (
     NODE,
     POOL_RUN,
@@ -34,6 +46,11 @@ _MAPPERS: Mapping[type[Any], Mapper[Any, Any]] = {
     Node: NODE,
     PoolRun: POOL_RUN,
     TaskOutput: TASK_OUTPUT,
+    JoinToken: TOKEN,
+    Join: JOIN,
+    Ban: BAN,
+    IssuedIdentity: IDENTITY,
+    WhoAmI: WHO_AM_I,
 }
 
 

@@ -87,6 +87,9 @@ _ALIASES: Mapping[str, str] = {
     "at_ms": "event_time",
     "seen_ms": "seen_time",
     "queued_ms": "queue_time",
+    "expires_ms": "expire_time",
+    "issued_ms": "issue_time",
+    "decided_ms": "decide_time",
 }
 """Names in messages where they differ: units are spoken out there, instants end in `_time`."""
 
@@ -94,6 +97,7 @@ MESSAGE_NAMES: Mapping[str, str] = {
     "Bytes": "ByteChunk",
     "AgentBytes": "AgentByteChunk",
     "When": "VariantCondition",
+    "WhoAmI": "WhoAmIResponse",
 }
 """Names of messages where they differ from the dataclass."""
 

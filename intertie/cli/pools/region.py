@@ -6,10 +6,12 @@ import typer
 
 from intertie.cli.calling import open_client, run
 from intertie.cli.options import Format, Output
+from intertie.cli.pools import region_admin
 from intertie.cli.pools.views import REGIONS
 from intertie.sdk.resources import Region
 
-app = typer.Typer(no_args_is_help=True, help="See the regions of the federation.")
+app = typer.Typer(no_args_is_help=True, help="See the regions of the federation, admit and end.")
+region_admin.add_to(app)
 
 
 @app.command("list")

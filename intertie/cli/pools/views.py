@@ -56,6 +56,8 @@ REGIONS: View[Region] = View(
         Column("FREE DEVICES", _free_devices),
         Column("SEEN", lambda region: age(region.seen_ms)),
         Column("ASSIGNED", lambda region: str(region.assigned_runs), wide=True),
+        Column("WHY", lambda region: region.state_reason, wide=True),
+        Column("BY", lambda region: region.state_actor, wide=True),
         Column("RUNS", _queue, wide=True),
         Column("KINDS", _kinds, wide=True),
         Column("SOFTWARE", lambda region: region.software, wide=True),

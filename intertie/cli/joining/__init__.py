@@ -1,0 +1,1 @@
+"""Commands about joining: tokens, `join`, `whoami`, identities."""

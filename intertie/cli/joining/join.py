@@ -1,0 +1,77 @@
+"""`intertie join TOKEN`: become a region, a node, or a member, as the token says."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from intertie.cli.calling import run
+from intertie.cli.joining.checks import check_join
+from intertie.cli.joining.people import join_person
+from intertie.cli.joining.region import RegionPlan, join_region
+from intertie.errors import invalid
+from intertie.model.jurisdiction import Jurisdiction
+from intertie.pki.join.strings import Purpose, parse_join_string
+from intertie.sdk.membership.joiner import Joiner
+
+INTERRUPTED = "The request stands. Run the same command again to go on."
+
+
+def join(
+    token: Annotated[str, typer.Argument(metavar="TOKEN", help="The join string.")],
+    endpoint: Annotated[
+        str,
+        typer.Option("--endpoint", metavar="HOST:PORT", help="Where those who join are served."),
+    ],
+    directory: Annotated[
+        Path | None, typer.Option("--dir", metavar="DIR", help="Where everything is written.")
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Only check reachability, clocks, versions and the name."),
+    ] = False,
+    jurisdiction: Annotated[
+        str, typer.Option("--jurisdiction", help="Of a region's site: DE/DE-HE/fra1.")
+    ] = "",
+    hosts: Annotated[
+        list[str] | None,
+        typer.Option("--host", help="Under which nodes dial the region. Repeatable."),
+    ] = None,
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Where the region will serve.")
+    ] = "0.0.0.0:7171",
+    join_listen: Annotated[
+        str,
+        typer.Option("--join-listen", metavar="HOST:PORT", help="And those who join it."),
+    ] = "0.0.0.0:7172",
+    context: Annotated[str, typer.Option("--context", help="Name of the new context.")] = "",
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Do not wait for a region's approval.")
+    ] = False,
+) -> None:
+    """Join with a token. The same command may be run again: nothing is done twice."""
+    shown = parse_join_string(token, "TOKEN")
+    if shown.purpose is Purpose.REGION:
+        if directory is None:
+            raise invalid("--dir", "must be given for a region.")
+        Jurisdiction.parse(jurisdiction, "--jurisdiction")
+
+    async def go() -> None:
+        async with await Joiner.open(endpoint, token) as joiner:
+            if check:
+                await check_join(joiner, endpoint, jurisdiction, tuple(hosts or ()))
+            elif shown.purpose is Purpose.REGION:
+                assert directory is not None, "checked above"
+                plan = RegionPlan(
+                    directory=directory,
+                    jurisdiction=jurisdiction,
+                    hosts=tuple(hosts or ()),
+                    listen=listen,
+                    join_listen=join_listen,
+                    wait=not no_wait,
+                )
+                await join_region(joiner, plan)
+            else:
+                await join_person(joiner, directory, context)
+
+    run(go(), lambda: INTERRUPTED)

@@ -1,0 +1,119 @@
+"""What a join was given, checked and written: a key that never leaves, certificates, contexts.
+
+A key is on disk before its request is sent, so an answer that was lost is asked for again with the
+same key. Nothing is believed that does not come from the pinned root.
+"""
+
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from intertie.errors import IntertieError, Reason, error
+from intertie.pki.authority import Authority, new_key
+from intertie.pki.ca_files import CA_KEY, write_certificates
+from intertie.pki.files import make_private_directory, read_private, write_private
+from intertie.pki.issue import Issued
+from intertie.pki.load import KEY, key_to_pem, load_tls_key, write_identity
+from intertie.sdk.contexts import Context, RegionAccess, config_path, load_contexts
+from intertie.sdk.membership.values import Credentials, FederationAccess
+from intertie.transport.pinning import Pinned
+
+
+def key_at(path: Path) -> tuple[ec.EllipticCurvePrivateKey, bool]:
+    """The key in a file, made if it is not there; and whether it was there."""
+    if path.exists():
+        return load_tls_key(path, read_private(path)), True
+    make_private_directory(path.parent)
+    key = new_key()
+    write_private(path, key_to_pem(key), replace=False)
+    return key, False
+
+
+def ca_key(directory: Path) -> tuple[ec.EllipticCurvePrivateKey, bool]:
+    """The key of a CA directory."""
+    return key_at(directory / CA_KEY)
+
+
+def identity_key(directory: Path) -> tuple[ec.EllipticCurvePrivateKey, bool]:
+    """The key of an identity directory."""
+    return key_at(directory / KEY)
+
+
+def write_leaf(
+    directory: Path, key: ec.EllipticCurvePrivateKey, given: Credentials, pinned: Pinned
+) -> None:
+    """Check and write an identity."""
+    _chain_of(given, key, pinned)
+    write_identity(
+        directory,
+        key,
+        Issued(
+            cert_pem=given.cert_pem,
+            chain_pem=given.chain_pem,
+            trust_pem=pinned.root_pem,
+            serial=given.serial,
+            not_after_ms=given.expires_ms,
+        ),
+    )
+
+
+def write_ca(
+    directory: Path,
+    key: ec.EllipticCurvePrivateKey,
+    given: Credentials,
+    pinned: Pinned,
+    region: str,
+) -> Authority:
+    """Check and write a region's CA beside its key."""
+    chain = _chain_of(given, key, pinned)
+    root = x509.load_pem_x509_certificate(pinned.root_pem)
+    authority = Authority(key, chain[0], tuple(chain), root, pinned.trust_domain, region)
+    write_certificates(directory, authority)
+    return authority
+
+
+def write_context(
+    name: str,
+    directory: Path,
+    access: FederationAccess,
+    *,
+    region: RegionAccess | None = None,
+    project: str = "",
+) -> Path:
+    """Add a context for the identity in `directory` and make it the current one."""
+    context = Context(
+        name=name,
+        endpoint=access.endpoints[0],
+        identity=str(directory.absolute()),
+        trust_domain=access.trust_domain,
+        project=project,
+        region=region,
+    )
+    load_contexts(missing_ok=True).with_context(context, use=True).save()
+    return config_path()
+
+
+def _chain_of(
+    given: Credentials, key: ec.EllipticCurvePrivateKey, pinned: Pinned
+) -> list[x509.Certificate]:
+    """The certificate and those above it, each signed by the next, the last by the pinned root."""
+    try:
+        chain = x509.load_pem_x509_certificates(given.cert_pem + given.chain_pem)
+        above = [*chain[1:], x509.load_pem_x509_certificate(pinned.root_pem)]
+        for cert, issuer in zip(chain, above, strict=True):
+            cert.verify_directly_issued_by(issuer)
+    except (ValueError, TypeError, InvalidSignature) as problem:
+        raise _unusable("does not come from the root that the token names") from problem
+    if chain[0].public_key() != key.public_key():
+        raise _unusable("is for another key than ours")
+    return chain
+
+
+def _unusable(why: str) -> IntertieError:
+    return error(
+        Reason.IDENTITY_INVALID,
+        f"The certificate that we were given {why}.",
+        remedy="Do not go on; tell whoever gave you the token.",
+    )

@@ -1,0 +1,149 @@
+"""Joining as a region: its own CA, the identities that it issues, its configuration, a context.
+
+    DIR/ca/           the region's CA; its key was made here and never leaves
+    DIR/identity/     of the scheduler
+    DIR/operator/     of whoever joined
+    DIR/config.toml   for `intertie regional serve --config`
+    DIR/state/        what the scheduler owns
+
+Every step may be repeated with the same token: the key stays, the federation answers the same.
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from intertie.cli.joining.joined import ca_key, write_ca, write_context
+from intertie.cli.printing import lines, notice
+from intertie.clock import SystemClock
+from intertie.errors import IntertieError, Reason, error
+from intertie.pki.authority import Authority, new_key
+from intertie.pki.files import write_private
+from intertie.pki.issue import create_csr, issue
+from intertie.pki.join.requests import JoinState
+from intertie.pki.load import write_identity
+from intertie.pki.spiffe import SERVING_ROLES, parse
+from intertie.sdk.contexts import RegionAccess
+from intertie.sdk.membership.joiner import Joiner
+from intertie.sdk.membership.values import FederationAccess, Join
+
+ASK_EVERY_S = 2.0
+OPERATOR = "owner"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionPlan:
+    """Where and how the region is set up here."""
+
+    directory: Path
+    jurisdiction: str
+    hosts: Sequence[str]
+    listen: str
+    join_listen: str
+    wait: bool
+
+
+async def join_region(joiner: Joiner, plan: RegionPlan) -> None:
+    """Redeem the token, wait for approval, write everything."""
+    key, resumes = ca_key(plan.directory / "ca")
+    asked = await _asked(joiner, plan, create_csr(key), resumes=resumes)
+    join = await _decided(joiner, plan, asked)
+    if join is None:
+        return
+    if join.credentials is None or join.federation is None:
+        raise error(Reason.INTERNAL, "The federation approved the join and gave no certificate.")
+    region = join.region
+    ca = write_ca(plan.directory / "ca", key, join.credentials, joiner.pinned, region)
+    domain = ca.trust_domain
+    _issue(plan, ca, "identity", f"spiffe://{domain}/scheduler")
+    _issue(plan, ca, "operator", f"spiffe://{domain}/operator/{OPERATOR}")
+    config = plan.directory / "config.toml"
+    if not config.exists():
+        write_private(config, _config(plan, region, join.federation).encode())
+    _write_context(plan, region, join.federation)
+    lines(
+        [
+            f"region {region} joined {join.federation.trust_domain}",
+            f"wrote its CA, identities and configuration to {plan.directory}",
+            f"next: intertie regional serve --config {config}",
+        ]
+    )
+
+
+async def _asked(joiner: Joiner, plan: RegionPlan, csr_pem: bytes, *, resumes: bool) -> Join:
+    """The join: the one that was asked before with this key, or a new one."""
+    if resumes:
+        try:
+            return await joiner.get_join()
+        except IntertieError as problem:
+            if problem.reason is not Reason.JOIN_TOKEN_INVALID:
+                raise
+    return await joiner.request_join(csr_pem, jurisdiction=plan.jurisdiction, hosts=plan.hosts)
+
+
+async def _decided(joiner: Joiner, plan: RegionPlan, join: Join) -> Join | None:
+    """The approved join; None if it waits and we do not."""
+    told = False
+    while join.state is JoinState.REQUESTED:
+        if not told:
+            notice(f"Waiting for an administrator: intertie region approve {join.id}")
+            told = True
+        if not plan.wait:
+            lines([f"asked to join as {join.subject}; run the same command again once approved"])
+            return None
+        await asyncio.sleep(ASK_EVERY_S)
+        join = await joiner.get_join()
+    if join.state is JoinState.REJECTED:
+        raise error(
+            Reason.JOIN_REJECTED,
+            f"{join.decider} refused {join.region}: {join.reason}.",
+            remedy="Ask whoever gave you the token.",
+        )
+    return join
+
+
+def _issue(plan: RegionPlan, ca: Authority, folder: str, subject: str) -> None:
+    spiffe_id = parse(subject, ca.federation)
+    key = new_key()
+    hosts = tuple(plan.hosts) if spiffe_id.role in SERVING_ROLES else ()
+    issued = issue(ca, spiffe_id, key.public_key(), SystemClock().now(), hosts=hosts)
+    write_identity(plan.directory / folder, key, issued)
+
+
+def _write_context(plan: RegionPlan, region: str, access: FederationAccess) -> None:
+    operator = plan.directory / "operator"
+    port = plan.listen.rpartition(":")[2]
+    endpoint = f"{plan.hosts[0] if plan.hosts else '127.0.0.1'}:{port}"
+    own = RegionAccess(id=region, endpoint=endpoint, identity=str(operator.absolute()))
+    write_context(f"{region}-operator", operator, access, region=own)
+
+
+def _config(plan: RegionPlan, region: str, access: FederationAccess) -> str:
+    """TOML; JSON's strings and arrays of strings are TOML's too."""
+    base = plan.directory.absolute()
+    tables: dict[str, dict[str, str | list[str]]] = {
+        "": {
+            "region": region,
+            "jurisdiction": plan.jurisdiction,
+            "trust_domain": access.trust_domain,
+            "state_dir": str(base / "state"),
+            "identity_dir": str(base / "identity"),
+            "listen": plan.listen,
+        },
+        "federation": {
+            "endpoints": list(access.endpoints),
+            "grant_keys": list(access.grant_keys),
+            "witnesses": list(access.witnesses),
+        },
+    }
+    written = [
+        "# Written by `intertie join`; edit it freely, it is not written again.",
+        f"# Grants cite price list {access.price_version or 'none'} of the federation.",
+    ]
+    for table, values in tables.items():
+        if table:
+            written.append(f"\n[{table}]")
+        written.extend(f"{key} = {json.dumps(value)}" for key, value in values.items())
+    return "\n".join(written) + "\n"

@@ -1,0 +1,1 @@
+"""Joining, identities, and what administrators do about regions, as clients see it."""

@@ -1,0 +1,121 @@
+"""The client of somebody who joins: no certificate, the server known by the pin in the token.
+
+Every call may be repeated with the same key; a lost answer locks nobody out.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import grpc.aio
+
+from intertie.api.federation.v1 import enrollment_service_pb2 as pb
+from intertie.api.federation.v1.enrollment_service_pb2_grpc import EnrollmentServiceStub
+from intertie.api.regional.v1 import enrollment_service_pb2 as regional_pb
+from intertie.api.regional.v1.enrollment_service_pb2_grpc import (
+    EnrollmentServiceStub as RegionalEnrollmentServiceStub,
+)
+from intertie.clock import SystemClock
+from intertie.pki.join.strings import JoinString, Purpose, parse_join_string
+from intertie.pki.spiffe import federation_dns_name, parse, region_trust_domain
+from intertie.ports import Clock
+from intertie.sdk.membership.values import ENROLLMENT, JOIN, Enrollment, Join
+from intertie.transport.channel import open_channel
+from intertie.transport.credentials import anonymous_credentials
+from intertie.transport.failure import error_from_rpc
+from intertie.transport.pinning import Pinned, fetch_pinned
+from intertie.transport.versions import PROTOCOL_MAX, PROTOCOL_MIN, software
+
+
+class Joiner:
+    """See the module's text. For one event loop; close it.
+
+    Args:
+        token: the join string, taken apart.
+        pinned: the server's root.
+        channel: to the joining port.
+    """
+
+    def __init__(self, token: JoinString, pinned: Pinned, channel: grpc.aio.Channel) -> None:
+        self.token = token
+        self.pinned = pinned
+        self._channel = channel
+
+    @classmethod
+    async def open(cls, endpoint: str, text: str, *, clock: Clock | None = None) -> Self:
+        """Get to know the server.
+
+        Raises:
+            IntertieError: INVALID_FIELD for the token, UNREACHABLE, IDENTITY_INVALID for a server
+                with another root than the token names.
+        """
+        token = parse_join_string(text)
+        pinned = await fetch_pinned(endpoint, token.pin)
+        name = server_name(token, pinned.trust_domain)
+        credentials = anonymous_credentials(pinned.root_pem)
+        return cls(token, pinned, open_channel(endpoint, name, credentials, clock or SystemClock()))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the channel."""
+        await self._channel.close()
+
+    async def request_join(
+        self,
+        csr_pem: bytes = b"",
+        *,
+        jurisdiction: str = "",
+        hosts: Sequence[str] = (),
+        check: bool = False,
+    ) -> Join:
+        """Redeem the token for a key; with `check` only ask whether it would be accepted."""
+        request = pb.RequestJoinRequest(
+            token=self.token.reveal(),
+            csr_pem=csr_pem,
+            jurisdiction=jurisdiction,
+            hosts=hosts,
+            software=software(),
+            protocol_min=PROTOCOL_MIN,
+            protocol_max=PROTOCOL_MAX,
+            validate_only=check,
+        )
+        stub = EnrollmentServiceStub(self._channel)
+        return JOIN.from_pb(await _told(stub.RequestJoin(request)))
+
+    async def get_join(self) -> Join:
+        """How far the join of this token is."""
+        request = pb.GetJoinRequest(name=f"joins/{self.token.token_id}", token=self.token.reveal())
+        return JOIN.from_pb(await _told(EnrollmentServiceStub(self._channel).GetJoin(request)))
+
+    async def enroll(self, node: str, csr_pem: bytes = b"", *, check: bool = False) -> Enrollment:
+        """Redeem a node token, at the region that made it."""
+        request = regional_pb.EnrollRequest(
+            token=self.token.reveal(),
+            node=node,
+            csr_pem=csr_pem,
+            software=software(),
+            protocol_min=PROTOCOL_MIN,
+            protocol_max=PROTOCOL_MAX,
+            validate_only=check,
+        )
+        stub = RegionalEnrollmentServiceStub(self._channel)
+        return ENROLLMENT.from_pb(await _told(stub.Enroll(request)))
+
+
+def server_name(token: JoinString, trust_domain: str) -> str:
+    """The DNS name that the server must prove: any replica's, or that of the node's region."""
+    if token.purpose is not Purpose.NODE:
+        return federation_dns_name(trust_domain)
+    domain = region_trust_domain(token.region, trust_domain)
+    return parse(f"spiffe://{domain}/scheduler", trust_domain).dns_name
+
+
+async def _told(call: Any) -> Any:  # noqa: ANN401 - the method's answer
+    try:
+        return await call
+    except grpc.aio.AioRpcError as failure:
+        raise error_from_rpc(failure) from failure
