@@ -19,6 +19,7 @@ from intertie.pki.check import PeerCheck
 from intertie.pki.load import IdentityDirectory
 from intertie.pki.spiffe import federation_dns_name
 from intertie.ports import Clock, IdSource, Now, Store
+from intertie.store.blob_collector import BlobCollector
 from intertie.store.blobs import BlobStore
 from intertie.store.codec import decoder, encode
 from intertie.store.etcd.client import EtcdClient
@@ -104,6 +105,7 @@ class Application:
         self._source: BlobSource | None = None
         self._session: Session | None = None
         self._retention: Retention | None = None
+        self._collector: BlobCollector | None = None
         self._sequencer: Sequencer | None = None
         self.publisher: Publisher | None = None
         self._federation: list[FederationLink] = []
@@ -156,6 +158,7 @@ class Application:
             self._sequencer,
             self._session,
             self._retention,
+            self._collector,
             self._telemetry,
         ):
             if part is not None:
@@ -168,6 +171,7 @@ class Application:
         self._federation = []
         self._server = self._pump = self._store = self._channels = self._source = None
         self.publisher = self._sequencer = self._session = self._telemetry = self._retention = None
+        self._collector = None
 
     # --- starting --------------------------------------------------------------------------------
 
@@ -198,6 +202,13 @@ class Application:
         self._seek_session(earlier)
         self._retention = Retention(store, self._clock, REQUESTS)
         self._retention.start()
+        self._collector = BlobCollector(
+            blobs,
+            self._clock,
+            upload_ms=config.blob.give_up_after,
+            every_s=config.blob.collect_every / 1000,
+        )
+        self._collector.start()
         self._telemetry = TelemetryServer(self.metrics.registry, self._is_healthy)
         self.metrics_port = await self._telemetry.start(config.metrics_port, config.metrics_host)
         self.metrics.gauge(BUILD, software(), "regional").set(1)

@@ -139,6 +139,19 @@ class Log(Section):
     )
 
 
+class Blob(Section):
+    """What nodes and operators upload."""
+
+    give_up_after: Millis = Field(
+        default=of_text("1d"),
+        gt=0,
+        description="An unfinished upload that got no byte for so long is given up.",
+    )
+    collect_every: Millis = Field(
+        default=of_text("1h"), gt=0, description="How often such uploads are looked for."
+    )
+
+
 class Etcd(Section):
     """Membership. Without endpoints the region keeps no session there: its link is its session."""
 
@@ -204,6 +217,7 @@ class Config(Settings):
     federation: Federation = Federation()
     timing: Timings = Timings()
     log: Log = Log()
+    blob: Blob = Blob()
     etcd: Etcd = Etcd()
 
     @property
