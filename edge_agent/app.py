@@ -42,6 +42,7 @@ from intertie.telemetry.logs import logger
 from intertie.telemetry.metrics import AGENT_ATTACHED, AGENT_KEEPER_STARTS, AGENT_RUNS, BUILD
 from intertie.telemetry.registry import Metrics
 from intertie.transport.channels import Channels
+from intertie.transport.renewal import Renewal
 from intertie.transport.versions import PROTOCOL_MAX, PROTOCOL_MIN, software
 
 _log = logger(__name__)
@@ -78,6 +79,7 @@ class Application:
         self._store: JournalStore | None = None
         self._pump: Pump | None = None
         self._channels: Channels | None = None
+        self._renewal: Renewal | None = None
         self._telemetry: TelemetryServer | None = None
         self._outward: Outward | None = None
         self._process: KeeperProcess | None = None
@@ -115,7 +117,14 @@ class Application:
 
     async def stop(self) -> None:
         """Hang up and close the store; the keeper and its tasks go on. Idempotent."""
-        for part in (self.link, self._outward, self.keeping, self._telemetry, self._pump):
+        for part in (
+            self._renewal,
+            self.link,
+            self._outward,
+            self.keeping,
+            self._telemetry,
+            self._pump,
+        ):
             if part is not None:
                 await part.stop()
         if self._trees is not None:
@@ -180,6 +189,9 @@ class Application:
             region=settings.region,
             trust_domain=settings.trust_domain,
         )
+        if settings.renew:
+            self._renewal = Renewal(identity, connection.renew, self._clock, self._rng)
+            self._renewal.start()
         self.link = self._make_link(connection, capability, pump)
         blobs = connection.blobs(self._rng)
         trees = self._trees = Trees(folders)

@@ -142,6 +142,10 @@ class Config(Settings):
     identity_dir: Path = Field(
         description="Directory with key.pem, cert.pem, chain.pem and trust.pem of the node."
     )
+    renew: bool = Field(
+        default=False,
+        description="Have the region renew our certificate; only it can that issued it.",
+    )
     metrics_port: int = Field(
         default=0, ge=0, le=65_535, description="Loopback port of /metrics; 0: any free one."
     )
@@ -190,6 +194,7 @@ class Config(Settings):
             site=self.site,
             state_dir=str(self.state_dir),
             identity_dir=str(self.identity_dir.absolute()),
+            renew=self.renew,
             metrics_port=self.metrics_port,
             log_level=self.log_level,
             task_path=tuple(part for part in self.task_path.split(":") if part),

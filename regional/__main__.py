@@ -56,7 +56,11 @@ async def _serve(config: Config) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
     # Whoever started us on port 0 learns the ports from this line.
-    ports = {"address": application.address, "metrics_port": application.metrics_port}
+    ports = {
+        "address": application.address,
+        "metrics_port": application.metrics_port,
+        "join_address": application.join_address,
+    }
     sys.stdout.write(json.dumps(ports) + "\n")
     sys.stdout.flush()
     waits = [asyncio.ensure_future(told.wait()), asyncio.ensure_future(application.ended())]

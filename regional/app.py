@@ -22,6 +22,8 @@ from intertie.ports import Clock, IdSource, Now, Store
 from intertie.store.blob_collector import BlobCollector
 from intertie.store.blobs import BlobStore
 from intertie.store.codec import decoder, encode
+from intertie.store.enrollment.ledger import StoreLedger
+from intertie.store.enrollment.registry import Registry
 from intertie.store.etcd.client import EtcdClient
 from intertie.store.open import open_store
 from intertie.store.pump import Pump
@@ -32,11 +34,14 @@ from intertie.telemetry.metrics import ALARMS, BUILD, LOG_SIZE, REGION_NODES, RE
 from intertie.telemetry.registry import Metrics
 from intertie.transport.blobs import BlobServicer
 from intertie.transport.channels import Channels
+from intertie.transport.renewal import Renewal
 from intertie.transport.server import Server
 from intertie.transport.versions import PROTOCOL_MAX, PROTOCOL_MIN, software
 from intertie.wire.tokens import Tokens
 from regional.adapters.assignments import Assignments
 from regional.adapters.blob_source import BlobSource
+from regional.adapters.enrollment import SHARD as ENROLLMENT_SHARD
+from regional.adapters.enrollment import open_authority, self_renewal
 from regional.adapters.etcd import Session, read_tls, remember_incarnation
 from regional.adapters.federation_link import FederationLink, Peers
 from regional.adapters.keys import Keys, load_keys
@@ -54,6 +59,8 @@ from regional.domain.events import ToFederation, ToNode, UsagePending
 from regional.domain.fencing import UNFENCED
 from regional.domain.run import RegionRun
 from regional.server.agent_link import AgentLinkServicer
+from regional.server.enrollment import desk
+from regional.server.enrollment.serving import add_enrollment
 from regional.server.node_links import NodeLinks
 from regional.server.pool_service import PoolServicer
 from regional.server.serving import REGION_METHODS, add_services
@@ -89,6 +96,7 @@ class Application:
         self.config = config
         self.bans = bans or Bans()
         self.port = 0
+        self.join_port = 0
         self.metrics_port = 0
         self.metrics = Metrics(process=True)
         self._clock = clock or SystemClock()
@@ -106,6 +114,7 @@ class Application:
         self._session: Session | None = None
         self._retention: Retention | None = None
         self._collector: BlobCollector | None = None
+        self._renewal: Renewal | None = None
         self._sequencer: Sequencer | None = None
         self.publisher: Publisher | None = None
         self._federation: list[FederationLink] = []
@@ -120,6 +129,12 @@ class Application:
     def address(self) -> str:
         """Where it serves, as host:port."""
         return f"{self.config.listen.rpartition(':')[0]}:{self.port}"
+
+    @property
+    def join_address(self) -> str:
+        """Where nodes that join are served, as host:port; empty if nowhere."""
+        host = self.config.enrollment.listen.rpartition(":")[0]
+        return f"{host}:{self.join_port}" if self.join_port else ""
 
     async def start(self) -> None:
         """Open everything and serve; what was opened before an error is closed again."""
@@ -156,6 +171,7 @@ class Application:
         for part in (
             self.publisher,
             self._sequencer,
+            self._renewal,
             self._session,
             self._retention,
             self._collector,
@@ -197,6 +213,7 @@ class Application:
         self._serve(pump, store, log, keys, blobs, identity)
         assert self._server is not None, "made right here"
         self.port = self._server.listen(config.listen)
+        await self._open_to_nodes(store, keys, identity)
         await self._server.start()
         self._link_upward(pump, store, blobs, keys, channels)
         self._seek_session(earlier)
@@ -302,6 +319,36 @@ class Application:
         )
         pool = PoolServicer(pump, store, blobs, log, Tokens(keys.tokens), self._ids, config.region)
         add_services(self._server, agents, BlobServicer(blobs, self._source.fetch), pool)
+
+    async def _open_to_nodes(self, store: Store, keys: Keys, identity: IdentityDirectory) -> None:
+        """Add the service by which nodes join, its port, and the renewal of our own leaf."""
+        config, given = self.config, self.config.enrollment
+        assert self._server is not None, "services are added to a server"
+        authority = None
+        if given.ca_dir is not None:
+            authority = await asyncio.to_thread(
+                open_authority, given.ca_dir, identity, config.region
+            )
+            self._renewal = self_renewal(identity, authority, self._clock, self._rng)
+            self._renewal.start()
+        if given.listen:
+            self.join_port = self._server.listen(given.listen, anonymous=True)
+        site = desk.Site(
+            region=config.region,
+            trust_domain=config.trust_domain,
+            jurisdiction=config.jurisdiction,
+            endpoints=given.endpoints or (self.address,),
+            join_endpoints=given.join_endpoints or (self.join_address,),
+        )
+        registry = Registry(
+            StoreLedger(store, ENROLLMENT_SHARD),
+            self._clock,
+            lambda serial: serial in self.bans.serials,
+        )
+        office = desk.Desk(
+            registry=registry, site=site, clock=self._clock, ids=self._ids, signing=authority
+        )
+        add_enrollment(self._server, office, Tokens(keys.tokens))
 
     def _link_upward(
         self, pump: Pump, store: Store, blobs: BlobStore, keys: Keys, channels: Channels

@@ -170,6 +170,33 @@ class Etcd(Section):
         return self
 
 
+class Enrollment(Section):
+    """Joining. Without the CA the region certifies nobody; identities are then made by hand."""
+
+    ca_dir: Path | None = Field(
+        default=None,
+        description="The region's CA: ca-key.pem ca.pem chain.pem root.pem. With it the scheduler "
+        "certifies nodes and renews its own certificate.",
+    )
+    listen: str = Field(
+        default="", description="host:port for nodes that join and have no certificate yet."
+    )
+    join_endpoints: tuple[str, ...] = Field(
+        default=(), description="host:port under which they reach it; `listen` if empty."
+    )
+    endpoints: tuple[str, ...] = Field(
+        default=(),
+        description="host:port that agents are to dial; the scheduler's own `listen` if empty.",
+    )
+
+    @model_validator(mode="after")
+    def _listen_needs_a_ca(self) -> Self:
+        if self.listen and self.ca_dir is None:
+            message = "ca_dir is needed with listen: else no node could be certified"
+            raise ValueError(message)
+        return self
+
+
 class Config(Settings):
     """See the module's text."""
 
@@ -219,6 +246,7 @@ class Config(Settings):
     log: Log = Log()
     blob: Blob = Blob()
     etcd: Etcd = Etcd()
+    enrollment: Enrollment = Enrollment()
 
     @property
     def identity_path(self) -> Path:

@@ -22,6 +22,7 @@ class Settings:
     site: str
     state_dir: str
     identity_dir: str
+    renew: bool
     metrics_port: int
     log_level: str
     task_path: tuple[str, ...]

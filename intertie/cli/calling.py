@@ -15,6 +15,7 @@ from intertie.errors import IntertieError
 from intertie.sdk.client import Client
 from intertie.sdk.connection import OnRetry
 from intertie.sdk.membership.admin import AdminClient
+from intertie.sdk.membership.operator import OperatorClient
 from intertie.sdk.pool import PoolClient
 
 T = TypeVar("T")
@@ -35,6 +36,11 @@ def open_pool(ctx: typer.Context) -> PoolClient:
 def open_admin(ctx: typer.Context) -> AdminClient:
     """The client of the chosen context for tokens, identities and regions."""
     return AdminClient.from_context(_context(ctx), on_retry=_tell_once())
+
+
+def open_operator(ctx: typer.Context) -> OperatorClient:
+    """The client of the chosen context's region for node tokens."""
+    return OperatorClient.from_context(_context(ctx), on_retry=_tell_once())
 
 
 def run(coroutine: Coroutine[Any, Any, T], interrupted: Callable[[], str] | None = None) -> T:

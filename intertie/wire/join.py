@@ -2,11 +2,12 @@
 
 from intertie.api.federation.v1 import join_pb2 as pb
 from intertie.errors import invalid
+from intertie.pki.issue import Issued
 from intertie.pki.join.issued import Issuance
 from intertie.pki.join.requests import JoinRequest
 from intertie.pki.join.strings import Purpose
 from intertie.pki.join.tokens import Token
-from intertie.wire.scalars import fill_timestamp
+from intertie.wire.scalars import FaultError, fill_timestamp, ms_of_timestamp
 
 _PREFIX = "JOIN_PURPOSE_"
 
@@ -76,3 +77,18 @@ def credentials_to_pb(issuance: Issuance, trust_pem: bytes) -> pb.Credentials:
     )
     fill_timestamp(issuance.expires_ms, message.expire_time)
     return message
+
+
+def issued_from_pb(message: pb.Credentials) -> Issued:
+    """A certificate as it is written to disk."""
+    try:
+        not_after_ms = ms_of_timestamp(message.expire_time)
+    except FaultError as fault:
+        raise invalid("credentials.expire_time", fault.text) from None
+    return Issued(
+        cert_pem=message.cert_pem,
+        chain_pem=message.chain_pem,
+        trust_pem=message.trust_pem,
+        serial=message.serial,
+        not_after_ms=not_after_ms,
+    )

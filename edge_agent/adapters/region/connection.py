@@ -4,11 +4,18 @@ import random
 from collections.abc import Callable
 from typing import TypeVar
 
+import grpc.aio
+
 from edge_agent.adapters.region.blobs import RegionBlobs
 from intertie.api.agent.v1.link_service_pb2_grpc import AgentLinkServiceStub
 from intertie.api.federation.v1.blob_service_pb2_grpc import BlobServiceStub
+from intertie.api.regional.v1 import enrollment_service_pb2 as enrollment_pb
+from intertie.api.regional.v1.enrollment_service_pb2_grpc import EnrollmentServiceStub
+from intertie.pki.issue import Issued
 from intertie.pki.spiffe import parse, region_trust_domain
 from intertie.transport.channels import Channels
+from intertie.transport.failure import error_from_rpc
+from intertie.wire.join import issued_from_pb
 
 Stub = TypeVar("Stub")
 
@@ -38,6 +45,14 @@ class Connection:
     def blobs(self, rng: random.Random) -> RegionBlobs:
         """Its blob root."""
         return RegionBlobs(lambda: self._stub(BlobServiceStub), rng)
+
+    async def renew(self, csr_pem: bytes) -> Issued:
+        """Our next certificate. Raises why the region gives none."""
+        request = enrollment_pb.RenewRequest(csr_pem=csr_pem)
+        try:
+            return issued_from_pb(await self._stub(EnrollmentServiceStub).Renew(request))
+        except grpc.aio.AioRpcError as failure:
+            raise error_from_rpc(failure) from failure
 
     def _stub(self, make: Callable[..., Stub]) -> Stub:
         return self._channels.stub(self._address, self._name, make)

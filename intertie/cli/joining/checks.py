@@ -1,6 +1,7 @@
 """`intertie join --check`: everything that could stand in the way, without redeeming the token."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from intertie.cli.printing import lines
 from intertie.pki.join.strings import Purpose
@@ -8,25 +9,34 @@ from intertie.sdk.membership.joiner import Joiner
 from intertie.transport.versions import software
 
 
-async def check_join(
-    joiner: Joiner, endpoint: str, jurisdiction: str, hosts: Sequence[str]
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What would be asked for: the first two of a region, `node` of a node."""
+
+    jurisdiction: str
+    hosts: Sequence[str]
+    node: str
+
+
+async def check_join(joiner: Joiner, endpoint: str, wish: Wish) -> None:
     """Say line by line what is in order; the first thing that is not ends the command.
 
-    The server compares clocks and versions before it looks at the token, so an answer settles them.
+    The server compares clocks and versions before it looks at the name, so an answer settles them.
     """
     trust_domain = joiner.pinned.trust_domain
     lines([f"ok  {endpoint} can be reached, and is {trust_domain} (the root is the token's)"])
     if joiner.token.purpose is Purpose.NODE:
-        told = "any name"
+        subject = (await joiner.enroll(wish.node, check=True)).subject
     else:
-        join = await joiner.request_join(jurisdiction=jurisdiction, hosts=hosts, check=True)
-        told = join.subject
+        join = await joiner.request_join(
+            jurisdiction=wish.jurisdiction, hosts=wish.hosts, check=True
+        )
+        subject = join.subject
     lines(
         [
             "ok  both clocks are within 10 minutes of each other",
             f"ok  version {software()} interoperates",
-            f"ok  the token is good, and gives {told}, which is free",
+            f"ok  the token is good, and gives {subject}, which is free",
             "nothing was changed; run the same command without --check",
         ]
     )

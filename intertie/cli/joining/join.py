@@ -1,12 +1,14 @@
 """`intertie join TOKEN`: become a region, a node, or a member, as the token says."""
 
+import platform
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from intertie.cli.calling import run
-from intertie.cli.joining.checks import check_join
+from intertie.cli.joining.checks import Wish, check_join
+from intertie.cli.joining.node import default_node, join_node
 from intertie.cli.joining.people import join_person
 from intertie.cli.joining.region import RegionPlan, join_region
 from intertie.errors import invalid
@@ -35,7 +37,9 @@ def join(
     ] = "",
     hosts: Annotated[
         list[str] | None,
-        typer.Option("--host", help="Under which nodes dial the region. Repeatable."),
+        typer.Option(
+            "--host", help="Under which nodes dial the region; this machine's name if left out."
+        ),
     ] = None,
     listen: Annotated[
         str, typer.Option("--listen", metavar="HOST:PORT", help="Where the region will serve.")
@@ -44,6 +48,9 @@ def join(
         str,
         typer.Option("--join-listen", metavar="HOST:PORT", help="And those who join it."),
     ] = "0.0.0.0:7172",
+    node: Annotated[
+        str, typer.Option("--node", help="Id of the node; this machine's name if left out.")
+    ] = "",
     context: Annotated[str, typer.Option("--context", help="Name of the new context.")] = "",
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Do not wait for a region's approval.")
@@ -51,21 +58,24 @@ def join(
 ) -> None:
     """Join with a token. The same command may be run again: nothing is done twice."""
     shown = parse_join_string(token, "TOKEN")
+    if shown.purpose in (Purpose.REGION, Purpose.NODE) and directory is None and not check:
+        raise invalid("--dir", f"must be given for a {shown.purpose}.")
     if shown.purpose is Purpose.REGION:
-        if directory is None:
-            raise invalid("--dir", "must be given for a region.")
         Jurisdiction.parse(jurisdiction, "--jurisdiction")
+    named = tuple(hosts or (platform.node().lower(),))
 
     async def go() -> None:
         async with await Joiner.open(endpoint, token) as joiner:
             if check:
-                await check_join(joiner, endpoint, jurisdiction, tuple(hosts or ()))
-            elif shown.purpose is Purpose.REGION:
-                assert directory is not None, "checked above"
+                wish = Wish(jurisdiction=jurisdiction, hosts=named, node=node or default_node())
+                await check_join(joiner, endpoint, wish)
+            elif directory is not None and shown.purpose is Purpose.NODE:
+                await join_node(joiner, directory, node or default_node())
+            elif directory is not None and shown.purpose is Purpose.REGION:
                 plan = RegionPlan(
                     directory=directory,
                     jurisdiction=jurisdiction,
-                    hosts=tuple(hosts or ()),
+                    hosts=named,
                     listen=listen,
                     join_listen=join_listen,
                     wait=not no_wait,

@@ -11,24 +11,14 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from intertie.errors import IntertieError, Reason, error
-from intertie.pki.authority import Authority, new_key
+from intertie.pki.authority import Authority
 from intertie.pki.ca_files import CA_KEY, write_certificates
-from intertie.pki.files import make_private_directory, read_private, write_private
 from intertie.pki.issue import Issued
-from intertie.pki.load import KEY, key_to_pem, load_tls_key, write_identity
+from intertie.pki.load import KEY, write_identity
+from intertie.pki.pending import key_at
 from intertie.sdk.contexts import Context, RegionAccess, config_path, load_contexts
 from intertie.sdk.membership.values import Credentials, FederationAccess
 from intertie.transport.pinning import Pinned
-
-
-def key_at(path: Path) -> tuple[ec.EllipticCurvePrivateKey, bool]:
-    """The key in a file, made if it is not there; and whether it was there."""
-    if path.exists():
-        return load_tls_key(path, read_private(path)), True
-    make_private_directory(path.parent)
-    key = new_key()
-    write_private(path, key_to_pem(key), replace=False)
-    return key, False
 
 
 def ca_key(directory: Path) -> tuple[ec.EllipticCurvePrivateKey, bool]:

@@ -10,17 +10,16 @@ Every step may be repeated with the same token: the key stays, the federation an
 """
 
 import asyncio
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from intertie.cli.joining.joined import ca_key, write_ca, write_context
+from intertie.cli.joining.toml import Value, write_config
 from intertie.cli.printing import lines, notice
 from intertie.clock import SystemClock
 from intertie.errors import IntertieError, Reason, error
 from intertie.pki.authority import Authority, new_key
-from intertie.pki.files import write_private
 from intertie.pki.issue import create_csr, issue
 from intertie.pki.join.requests import JoinState
 from intertie.pki.load import write_identity
@@ -44,6 +43,10 @@ class RegionPlan:
     join_listen: str
     wait: bool
 
+    def dialled(self, listen: str) -> str:
+        """Where others find what listens there."""
+        return f"{self.hosts[0]}:{listen.rpartition(':')[2]}"
+
 
 async def join_region(joiner: Joiner, plan: RegionPlan) -> None:
     """Redeem the token, wait for approval, write everything."""
@@ -60,8 +63,12 @@ async def join_region(joiner: Joiner, plan: RegionPlan) -> None:
     _issue(plan, ca, "identity", f"spiffe://{domain}/scheduler")
     _issue(plan, ca, "operator", f"spiffe://{domain}/operator/{OPERATOR}")
     config = plan.directory / "config.toml"
-    if not config.exists():
-        write_private(config, _config(plan, region, join.federation).encode())
+    cites = join.federation.price_version or "none"
+    write_config(
+        config,
+        _config(plan, region, join.federation),
+        f"Grants cite price list {cites} of the federation.",
+    )
     _write_context(plan, region, join.federation)
     lines(
         [
@@ -114,16 +121,15 @@ def _issue(plan: RegionPlan, ca: Authority, folder: str, subject: str) -> None:
 
 def _write_context(plan: RegionPlan, region: str, access: FederationAccess) -> None:
     operator = plan.directory / "operator"
-    port = plan.listen.rpartition(":")[2]
-    endpoint = f"{plan.hosts[0] if plan.hosts else '127.0.0.1'}:{port}"
-    own = RegionAccess(id=region, endpoint=endpoint, identity=str(operator.absolute()))
+    own = RegionAccess(
+        id=region, endpoint=plan.dialled(plan.listen), identity=str(operator.absolute())
+    )
     write_context(f"{region}-operator", operator, access, region=own)
 
 
-def _config(plan: RegionPlan, region: str, access: FederationAccess) -> str:
-    """TOML; JSON's strings and arrays of strings are TOML's too."""
+def _config(plan: RegionPlan, region: str, access: FederationAccess) -> dict[str, dict[str, Value]]:
     base = plan.directory.absolute()
-    tables: dict[str, dict[str, str | list[str]]] = {
+    return {
         "": {
             "region": region,
             "jurisdiction": plan.jurisdiction,
@@ -137,13 +143,10 @@ def _config(plan: RegionPlan, region: str, access: FederationAccess) -> str:
             "grant_keys": list(access.grant_keys),
             "witnesses": list(access.witnesses),
         },
+        "enrollment": {
+            "ca_dir": str(base / "ca"),
+            "listen": plan.join_listen,
+            "join_endpoints": [plan.dialled(plan.join_listen)],
+            "endpoints": [plan.dialled(plan.listen)],
+        },
     }
-    written = [
-        "# Written by `intertie join`; edit it freely, it is not written again.",
-        f"# Grants cite price list {access.price_version or 'none'} of the federation.",
-    ]
-    for table, values in tables.items():
-        if table:
-            written.append(f"\n[{table}]")
-        written.extend(f"{key} = {json.dumps(value)}" for key, value in values.items())
-    return "\n".join(written) + "\n"

@@ -5,9 +5,13 @@ The command line runs its own event loops, as for a user, so the servers have an
 
 import asyncio
 import json
+import os
+import shutil
+import signal
+import tempfile
 import threading
 from collections.abc import Coroutine, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,12 +19,15 @@ import pytest
 import structlog
 from typer.testing import CliRunner, Result
 
+from edge_agent.app import Application as AgentApplication
+from edge_agent.config import Config as AgentConfig
 from federation.app import Application
 from federation.config import Config
 from intertie.cli.app import app
+from intertie.cli.dev.cluster import keeper_pids
 from intertie.config import load
 from intertie.pki.ca_files import write_authority
-from intertie.sdk.contexts import Context, Contexts
+from intertie.sdk.contexts import Context, Contexts, load_contexts
 from intertie.testing.pki import FederationPki, federation_pki
 from regional.app import Application as RegionalApplication
 from regional.config import Config as RegionalConfig
@@ -56,6 +63,8 @@ class Place:
     background: Background
     replica: Application
     regions: list[RegionalApplication] = field(default_factory=list)
+    agents: list[AgentApplication] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
 
     @property
     def endpoint(self) -> str:
@@ -71,8 +80,9 @@ class Place:
     def json(self, *arguments: str, config: str = "admin.toml") -> Any:
         return json.loads(self.cli(*arguments, "-o", "json", config=config).stdout)
 
-    def token(self, role: str, *arguments: str) -> str:
-        made = self.cli("token", "create", "--role", role, *arguments, "-o", "name")
+    def token(self, role: str, *arguments: str, config: str = "admin.toml") -> str:
+        argv = ("token", "create", "--role", role, *arguments, "-o", "name")
+        made = self.cli(*argv, config=config)
         return made.stdout.strip()
 
     def join(self, token: str, *arguments: str, config: str = "other.toml", expect: int = 0) -> Any:
@@ -87,12 +97,57 @@ class Place:
 
     def serve_region(self, directory: Path) -> RegionalApplication:
         """Start the region's scheduler from the configuration that joining wrote."""
-        flags = ["listen=127.0.0.1:0", "log.heartbeat=1s"]
+        flags = [
+            "listen=127.0.0.1:0",
+            "enrollment.listen=127.0.0.1:0",
+            "enrollment.endpoints=[]",
+            "enrollment.join_endpoints=[]",
+            "log.heartbeat=1s",
+            "timing.agent_lease=3s",
+            "timing.beat=200ms",
+            "timing.kill=500ms",
+            "timing.notice=0",
+            "timing.summary=200ms",
+        ]
         config = load(RegionalConfig, file=directory / "config.toml", flags=flags, environment={})
         region = RegionalApplication(config)
         self.background.run(region.start())
         self.regions.append(region)
         return region
+
+    def use_region_address(self, region: str, application: RegionalApplication) -> None:
+        """The operator's context, with the port that the kernel chose."""
+        contexts = load_contexts(self.path / f"{region}.toml")
+        context = contexts.get()
+        assert context.region is not None, "joining writes the region's own server"
+        access = replace(context.region, endpoint=application.address)
+        contexts.with_context(replace(context, region=access), use=True).save()
+
+    def join_node(
+        self, token: str, directory: Path, region: RegionalApplication, node: str, expect: int = 0
+    ) -> Result:
+        argv = ("join", token, "--endpoint", region.join_address, "--dir", str(directory))
+        return self.cli(*argv, "--node", node, config="node.toml", expect=expect)
+
+    def serve_agent(self, directory: Path) -> AgentApplication:
+        flags = ["timing.kill=500ms", "uid_base=0", "task.cgroup=none", f"state_dir={self.short()}"]
+        config = load(AgentConfig, file=directory / "config.toml", flags=flags, environment={})
+        agent = AgentApplication(config.as_settings())
+        self.background.run(agent.start())
+        self.agents.append(agent)
+        return agent
+
+    def short(self) -> Path:
+        """A state directory whose path is short enough for a socket below it."""
+        path = Path(tempfile.mkdtemp(prefix="agent-"))
+        self.folders.append(path)
+        return path
+
+    def nodes(self, config: str) -> list[str]:
+        return [
+            node["name"].removeprefix("nodes/")
+            for node in self.json("node", "list", config=config)["nodes"]
+        ]
 
     def reachability(self, region: str) -> str:
         listed = self.json("region", "list")["regions"]
@@ -143,7 +198,14 @@ def place(tmp_path: Path, pki: FederationPki, log_file: Path) -> Iterator[Place]
         write_contexts(tmp_path / "admin.toml", pki, replica.address)
         yield place
     finally:
+        for agent in place.agents:
+            keepers = keeper_pids(agent.folders.state)
+            background.run(agent.stop())
+            for pid in keepers:
+                os.kill(pid, signal.SIGTERM)
         for region in place.regions:
             background.run(region.stop())
         background.run(replica.stop())
         background.close()
+        for folder in place.folders:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""Joining the region: node tokens, enrolment, renewal."""
