@@ -13,6 +13,7 @@ from intertie.drive.effects import Erase, Fail, Record, Reply, Reserve, Tick, Wr
 from intertie.errors import Reason, error
 from intertie.metering import records
 from intertie.metering.records import Body
+from intertie.model.lending import Lending, Reclaim
 from intertie.model.states import Outcome
 from intertie.model.token import Epoch, Token
 from intertie.model.validate import shapes
@@ -23,6 +24,7 @@ from regional.domain.events import (
     Assigned,
     AssignRefused,
     CreateNative,
+    CreateReclaim,
     Evict,
     FederationDown,
     FederationSaid,
@@ -31,9 +33,12 @@ from regional.domain.events import (
     NodeSaid,
     NodeUp,
     RenewalSent,
+    ReturnReclaim,
+    SetLending,
     UsagePending,
 )
 from regional.domain.fencing import UNFENCED, Fencing
+from regional.domain.lending.lender import LENDING, RECLAIM, Lender
 from regional.domain.pool import Held, Node
 from regional.domain.run import RegionRun, StopOrder
 from regional.domain.scheduling import Scheduling
@@ -108,10 +113,14 @@ class RegionCore:
         self.upward = Upward(self)
         self.downward = Downward(self)
         self.fencing = Fencing(self)
+        self.lender = Lender(self)
         for row in loaded:
             if row.kind == UNFENCED:
                 assert isinstance(row.value, RegionRun), "a row of a placement holds its run"
                 self.fencing.load(row.value)
+            if row.kind in (LENDING, RECLAIM):
+                assert isinstance(row.value, Lending | Reclaim), "a row of what is lent"
+                self.lender.load(row.value)
             if row.kind == RUN:
                 assert isinstance(row.value, RegionRun), "a row of a run holds one"
                 assert row.key == row.value.key, "a row has the key of its run"
@@ -121,7 +130,7 @@ class RegionCore:
     @property
     def deadline(self) -> int | None:
         """The next instant at which a Tick has something to do, as boot_ns."""
-        dues = (self.upward.deadline, self.downward.deadline)
+        dues = (self.upward.deadline, self.downward.deadline, self.lender.deadline)
         return min((due for due in dues if due is not None), default=None)
 
     def handle(self, event: object, now: Now) -> Sequence[object]:
@@ -144,9 +153,12 @@ class RegionCore:
                 self._evict(event)
             case Adjust():
                 self._adjust(event)
+            case SetLending() | CreateReclaim() | ReturnReclaim():
+                self.lender.ordered(event)
             case Tick():
                 self.upward.tick()
                 self.downward.tick()
+                self.lender.tick()
             case _:
                 raise AssertionError(f"unknown event {event!r}")
         self.scheduling.place()
@@ -228,6 +240,7 @@ class RegionCore:
         self.running -= run.key in held.runs
         held.drop(run.key)
         assert self.running >= 0, "more runs ended than were placed"
+        self.lender.left()
         self.scheduling.freed()
 
     # --- the operator ----------------------------------------------------------------------------
@@ -248,7 +261,7 @@ class RegionCore:
             queued_ms=self.now.utc_ms,
         )
         self.change(None, run)
-        self._reserve(event.request_id, event.request_digest, run.key)
+        self.reserve(event.request_id, event.request_digest, run.key)
         self.emit(Reply(event.ticket, run))
 
     def _evict(self, event: Evict) -> None:
@@ -260,7 +273,7 @@ class RegionCore:
             return
         order = StopOrder(outcome=Outcome.EVICTED, reason=event.reason, cause="owner")
         after = self.downward.stop(run, order)
-        self._reserve(event.request_id, event.request_digest, run.key)
+        self.reserve(event.request_id, event.request_digest, run.key)
         self.emit(Reply(event.ticket, after))
 
     def _adjust(self, event: Adjust) -> None:
@@ -268,8 +281,9 @@ class RegionCore:
             event.original, n=event.n, quantity=event.quantity, reason=event.reason
         )
         self.pend(body)
-        self._reserve(event.request_id, event.request_digest, body["rid"])
+        self.reserve(event.request_id, event.request_digest, body["rid"])
         self.emit(Reply(event.ticket, body["rid"]))
 
-    def _reserve(self, request_id: str, digest: str, result: str) -> None:
+    def reserve(self, request_id: str, digest: str, result: str) -> None:
+        """Remember what a request made, in the commit of its effect."""
         self.emit(Reserve(SHARD, REQUESTS, request_id, digest, result))

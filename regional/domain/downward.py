@@ -119,12 +119,13 @@ class Downward:
     def _send_stop(self, run: RegionRun) -> None:
         assert run.stop is not None, "a stop without an order"
         assert run.node, "a stop without a node"
+        notice_ms = run.stop.notice_ms
         order = StopRun(
             task=run.task,
             token=run.token,
             outcome=run.stop.outcome,
             reason=run.stop.reason,
-            notice_ms=self._core.timing.notice_ms,
+            notice_ms=notice_ms if notice_ms >= 0 else self._core.timing.notice_ms,
         )
         self._send(run.node, order)
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from intertie.model.agentlink import AgentHello, FromAgent, FromRegionToAgent
+from intertie.model.lending import Lending, Quantity
 from intertie.model.link import Assignment, FromFederation, FromRegion
 from intertie.model.spec import TaskSpec
 from intertie.values import quick
@@ -122,6 +123,44 @@ class Evict:
     ticket: int
     task: str
     reason: str
+    request_id: str
+    request_digest: str
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetLending:
+    """The operator replaces the lending policy; `revision` is the one replaced, -1 = whichever."""
+
+    ticket: int
+    policy: Lending
+    revision: int
+    request_id: str
+    request_digest: str
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateReclaim:
+    """The operator takes an amount back within `deadline_ms`, for `for_ms` (0 = until returned)."""
+
+    ticket: int
+    id: str
+    quantity: Quantity
+    deadline_ms: int
+    for_ms: int
+    reason: str
+    request_id: str
+    request_digest: str
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReturnReclaim:
+    """The operator lends again what a reclaim took back."""
+
+    ticket: int
+    id: str
     request_id: str
     request_digest: str
 

@@ -26,6 +26,7 @@ class Demand:
     shape: Shape
     excluded: tuple[str, ...]
     is_move: bool
+    project: str
 
 
 class Queue:
@@ -46,7 +47,7 @@ class Queue:
         assert run.key not in self._places, "a run waits once"
         assert run.state is RunState.QUEUED, "only what is queued waits"
         assert not run.node, "what waits is on no node"
-        demand = Demand(run.rank, run.shape, run.excluded, run.is_move)
+        demand = Demand(run.rank, run.shape, run.excluded, run.is_move, run.project)
         place = (run.queued_ms, run.key)
         self._places[run.key] = (demand, place)
         bisect.insort(self._lines.setdefault(demand, []), place)

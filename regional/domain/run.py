@@ -20,11 +20,15 @@ from intertie.values import changed, quick
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopOrder:
-    """Why a run is being stopped, and what its end will count as."""
+    """Why a run is being stopped, and what its end will count as.
+
+    `notice_ms`: how long it has to save its work; -1 = as long as the region gives by itself.
+    """
 
     outcome: Outcome
     reason: str
     cause: str
+    notice_ms: int = -1
 
 
 @quick

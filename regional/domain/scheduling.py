@@ -5,13 +5,14 @@ every time. Node: best fit by devices, then cpu, then memory. Holds of offers ar
 only: they are promises of seconds, and the federation asks again.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from intertie.model.link import Offer, OfferRequest
 from intertie.model.pool import Shape
 from intertie.model.states import RunState
 from intertie.residency.paths import allowed
+from regional.domain.lending.rules import Quota
 from regional.domain.queue import Queue
 from regional.domain.rooms import Room, best, count, rooms
 from regional.domain.run import RegionRun
@@ -77,15 +78,27 @@ class Scheduling:
         if not left:
             return
         may_move = self._may_move()
+        quota = self._core.lender.quota()
         turn = self._queue.lines()
         for demand, key in turn:
-            room = best(left, demand.shape, demand.excluded)
-            if room is None or (demand.is_move and not may_move):
+            run = self._core.runs[key]
+            assert run.shape == demand.shape, "a line holds runs of one demand"
+            shape = self._lent(run, quota)
+            room = best(left, shape, demand.excluded) if shape is not None else None
+            if shape is None or room is None or (demand.is_move and not may_move):
                 turn.pass_over()
-            else:
-                run = self._core.runs[key]
-                assert run.shape == demand.shape, "a line holds runs of one demand"
-                self._core.downward.start(run, room.node, room.take(run.shape))
+                continue
+            if quota is not None and not run.native:
+                quota.take(run.project, shape)
+            self._core.downward.start(run, room.node, room.take(shape))
+
+    def _lent(self, run: RegionRun, quota: Quota | None) -> Shape | None:
+        """What to look for for a run; None if the owner lends it nothing now."""
+        if run.native or quota is None:
+            return run.shape
+        if not quota.units(run.project, run.shape, 1):
+            return None
+        return self._core.lender.shape(run.shape)
 
     def _may_move(self) -> bool:
         """A `move` run needs a lease to live on."""
@@ -101,9 +114,14 @@ class Scheduling:
         if not ruling.allowed:
             return self._answer(request, -1, 0, 0, f"residency: {ruling.reason}")
         whole = [Room.whole(node) for node in core.nodes.values() if node.link]
-        for variant, shape in enumerate(request.shapes):
-            if any(room.fits(shape) for room in whole):
-                return self._offer(request, variant, shape, whole)
+        quota = core.lender.quota()
+        for variant, asked in enumerate(request.shapes):
+            shape = core.lender.shape(asked)
+            if shape is not None and any(room.fits(shape) for room in whole):
+                lent = quota.units("", shape, request.count) if quota else request.count
+                if not lent:
+                    return self._answer(request, variant, 0, 0, "nothing more is lent now")
+                return self._offer(replace(request, count=lent), variant, shape, whole)
         return self._answer(request, -1, 0, 0, "no node could ever run it")
 
     def _offer(self, request: OfferRequest, variant: int, shape: Shape, whole: list[Room]) -> Offer:

@@ -36,6 +36,7 @@ from regional.domain.events import (
     RenewalSent,
     ToFederation,
 )
+from regional.domain.lending import rules
 from regional.domain.run import RegionRun, StopOrder
 
 if TYPE_CHECKING:
@@ -236,6 +237,10 @@ class Upward:
         answer = allowed(core.site.jurisdiction, spec.residency.within, spec.residency.not_within)
         if not answer.allowed:
             return "RESIDENCY_VIOLATION", answer.reason
+        project = TaskName.parse(event.assignment.task).project
+        not_lent = rules.refusal(core.lender.policy, spec, project)
+        if not_lent:
+            return "NOT_LENT", not_lent
         if core.scheduling.queued >= core.site.max_queue:
             return "QUOTA_EXCEEDED", f"the queue holds {core.site.max_queue} runs already"
         return None

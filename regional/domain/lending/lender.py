@@ -1,0 +1,247 @@
+"""Holds guests to what is lent: one amount, and everybody above it leaves with notice.
+
+Policy, hours and reclaims only change the amount; who must go follows from it alone. So a lowered
+share, a closing hour and a reclaim are one thing, and a guest that comes late meets the same rule.
+Native runs are never asked to go.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from intertie.drive.effects import Fail, Reply, Write
+from intertie.errors import Reason, error
+from intertie.model.lending import Lending, Quantity, Reclaim, ReclaimState
+from intertie.model.pool import Shape
+from intertie.model.states import Outcome
+from regional.domain.events import CreateReclaim, ReturnReclaim, SetLending
+from regional.domain.lending import rules
+from regional.domain.lending.rules import Guest, Quota
+from regional.domain.run import RegionRun, StopOrder
+
+if TYPE_CHECKING:
+    from regional.domain.core import RegionCore
+
+LENDING, RECLAIM = "lending", "reclaim"
+"""Kinds of rows: the policy (one row), and reclaims."""
+RECLAIMS = "reclaims"
+"""The scope of all reclaims."""
+_POLICY = "policy"
+_SHARD = 0
+_MS = 1_000_000
+OWNER = "owner"
+_EVERYTHING = Lending()
+
+
+class Lender:
+    """See the module's text."""
+
+    def __init__(self, core: "RegionCore") -> None:
+        self._core = core
+        self.policy = Lending()
+        self.reclaims: dict[str, Reclaim] = {}
+        self._settled_ns = core.started_ns + core.timing.agent_lease_over_ms * _MS
+        self._due_ns: int | None = self._settled_ns
+
+    def load(self, row: Lending | Reclaim) -> None:
+        """Take up a stored row."""
+        if isinstance(row, Lending):
+            self.policy = row
+        elif row.state is not ReclaimState.RETURNED:
+            self.reclaims[row.id] = row
+
+    @property
+    def deadline(self) -> int | None:
+        """When the amount next changes by itself, as boot_ns."""
+        return self._due_ns
+
+    # --- what is lent ----------------------------------------------------------------------------
+
+    def lent(self) -> Quantity:
+        """What guests may hold together now."""
+        taken = [reclaim.quantity for reclaim in self.reclaims.values()]
+        return rules.lent(self.policy, self._pool(), taken, self._core.now.utc_ms)
+
+    def quota(self) -> Quota | None:
+        """What guests may take in addition now; None where everything is lent to everybody."""
+        if not self.reclaims and replace(self.policy, revision=0) == _EVERYTHING:
+            return None
+        held, by_project = Quantity(), dict[str, Quantity]()
+        for run in self._guests():
+            holds = rules.holds(run.shape)
+            held = held.plus(holds)
+            by_project[run.project] = by_project.get(run.project, Quantity()).plus(holds)
+        return Quota(self.policy, self.lent(), held, by_project)
+
+    def shape(self, shape: Shape) -> Shape | None:
+        """The shape of a guest with the devices that are lent; None if none of them is."""
+        models = self.policy.models
+        if not models or not shape.devices:
+            return shape
+        asked = shape.device_models
+        both = tuple(m for m in models if m in asked) if asked else models
+        return replace(shape, device_models=both) if both else None
+
+    def _pool(self) -> Quantity:
+        pool = Quantity()
+        for node in self._core.nodes.values():
+            has = node.hello.capability
+            devices = sum(d.healthy for d in has.devices)
+            pool = pool.plus(Quantity(cpu=has.cpu, memory=has.memory, devices=devices))
+        return pool
+
+    def _guests(self) -> Iterable[RegionRun]:
+        for held in self._core.held.values():
+            yield from (run for run in held.runs.values() if not run.native)
+
+    # --- the operator ----------------------------------------------------------------------------
+
+    def ordered(self, event: SetLending | CreateReclaim | ReturnReclaim) -> None:
+        """What the operator orders."""
+        match event:
+            case SetLending():
+                self._set(event)
+            case CreateReclaim():
+                self._reclaim(event)
+            case ReturnReclaim():
+                self._give_back(event)
+
+    def _set(self, event: SetLending) -> None:
+        """Replace the policy, if it is still the one that the operator saw."""
+        if event.revision not in (-1, self.policy.revision):
+            message = f"The lending policy is at revision {self.policy.revision} now."
+            remedy = "Read it again, and send your change on top of it."
+            self._core.emit(Fail(event.ticket, error(Reason.ETAG_MISMATCH, message, remedy=remedy)))
+            return
+        self.policy = replace(event.policy, revision=self.policy.revision + 1)
+        self._core.emit(Write(_SHARD, LENDING, _POLICY, self.policy))
+        self._core.reserve(event.request_id, event.request_digest, _POLICY)
+        self._core.emit(Reply(event.ticket, self.policy))
+        self._look()
+
+    def _reclaim(self, event: CreateReclaim) -> None:
+        """Take an amount back; guests above what is left get notice."""
+        core = self._core
+        made = Reclaim(
+            id=event.id,
+            quantity=event.quantity,
+            deadline_ms=event.deadline_ms,
+            reason=event.reason,
+            created_ms=core.now.utc_ms,
+            until_ms=core.now.utc_ms + event.for_ms if event.for_ms else 0,
+        )
+        self.reclaims[made.id] = made
+        core.reserve(event.request_id, event.request_digest, made.id)
+        going = self._ask_to_go(event.reason, made)
+        made = replace(made, guests=going, guests_left=going)
+        self.reclaims[made.id] = made
+        self._keep(made)
+        self._follow()
+        core.emit(Reply(event.ticket, self.reclaims[made.id]))
+        self._schedule()
+        core.scheduling.freed()
+
+    def _give_back(self, event: ReturnReclaim) -> None:
+        """End a reclaim: the amount is lent again."""
+        reclaim = self.reclaims.get(event.id)
+        if reclaim is None:
+            message = f"There is no reclaim {event.id} that stands."
+            self._core.emit(Fail(event.ticket, error(Reason.NOT_FOUND, message)))
+            return
+        self._core.reserve(event.request_id, event.request_digest, event.id)
+        self._core.emit(Reply(event.ticket, self._returned(reclaim)))
+        self._schedule()
+
+    def _returned(self, reclaim: Reclaim) -> Reclaim:
+        after = replace(
+            reclaim, state=ReclaimState.RETURNED, returned_ms=self._core.now.utc_ms, guests_left=0
+        )
+        del self.reclaims[reclaim.id]
+        self._keep(after)
+        self._core.scheduling.freed()
+        return after
+
+    # --- keeping to it ---------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Hours begin and end, and reclaims end by themselves."""
+        if self._due_ns is None or self._core.now.boot_ns < self._due_ns:
+            return
+        for reclaim in list(self.reclaims.values()):
+            if reclaim.until_ms and reclaim.until_ms <= self._core.now.utc_ms:
+                self._returned(reclaim)
+        self._look()
+
+    def _look(self) -> None:
+        """The amount may have changed: who is above it must go."""
+        self._ask_to_go("the region lends less now", None)
+        self._follow()
+        self._schedule()
+        self._core.scheduling.freed()
+
+    def left(self) -> None:
+        """A placed run ended: reclaims may be complete."""
+        if self.reclaims:
+            self._follow()
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether the pool is known: after a start its nodes have had the time to attach."""
+        return self._core.now.boot_ns >= self._settled_ns
+
+    def _ask_to_go(self, reason: str, reclaim: Reclaim | None) -> int:
+        """Stop whoever must go; returns how many are going for it."""
+        core = self._core
+        if not self._is_settled:
+            return 0
+        placed = {run.key: run for run in self._guests()}
+        chosen = rules.victims([self._guest(run) for run in placed.values()], self.lent())
+        notice_ms = self.policy.notice
+        if reclaim is not None:
+            notice_ms = min(notice_ms, max(0, reclaim.deadline_ms - core.timing.kill_ms))
+        order = StopOrder(
+            outcome=Outcome.RECLAIMED, reason=reason, cause=OWNER, notice_ms=notice_ms
+        )
+        for key in chosen:
+            core.downward.stop(placed[key], order)
+        return len(chosen)
+
+    def _guest(self, run: RegionRun) -> Guest:
+        """A run that is being stopped goes anyway, so it costs nothing more."""
+        running_ms = self._core.now.utc_ms - run.started_ms if run.started_ms else 0
+        unsaved_ms = 0 if run.stop is not None else max(0, running_ms - run.kept_ms)
+        return Guest(run.key, run.project, rules.holds(run.shape), unsaved_ms)
+
+    def _follow(self) -> None:
+        """Bring the state of the reclaims up to date."""
+        if not self._is_settled:
+            return
+        if not any(r.state is ReclaimState.RECLAIMING for r in self.reclaims.values()):
+            return
+        guests = [self._guest(run) for run in self._guests()]
+        above = len(rules.victims(guests, self.lent()))
+        for reclaim in list(self.reclaims.values()):
+            if reclaim.state is not ReclaimState.RECLAIMING:
+                continue
+            after = replace(reclaim, guests_left=above)
+            if not above:
+                after = replace(
+                    after, state=ReclaimState.RECLAIMED, reclaimed_ms=self._core.now.utc_ms
+                )
+            if after != reclaim:
+                self.reclaims[after.id] = after
+                self._keep(after)
+
+    def _keep(self, reclaim: Reclaim) -> None:
+        order = f"{reclaim.created_ms:015d}.{reclaim.id}"
+        self._core.emit(Write(_SHARD, RECLAIM, reclaim.id, reclaim, RECLAIMS, order))
+
+    def _schedule(self) -> None:
+        now = self._core.now
+        dues = [r.until_ms for r in self.reclaims.values() if r.until_ms]
+        change = rules.next_change_ms(self.policy.hours, now.utc_ms)
+        if change is not None:
+            dues.append(change)
+        due_ms = min(dues, default=None)
+        due_ns = None if due_ms is None else now.boot_ns + (due_ms - now.utc_ms) * _MS
+        self._due_ns = due_ns if self._is_settled else self._settled_ns
