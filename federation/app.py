@@ -17,6 +17,7 @@ from federation.adapters.mirror import Mirror
 from federation.adapters.prices import UNPRICED, adopt_prices, read_prices
 from federation.adapters.relay import Relay
 from federation.adapters.release import Release
+from federation.adapters.task_retention import TaskRetention
 from federation.config import Config
 from federation.domain.blobs import BLOB
 from federation.domain.core import (
@@ -113,6 +114,7 @@ class Application:
         self._grant_reads: GrantReads | None = None
         self._enrollment: Opened | None = None
         self._collector: BlobCollector | None = None
+        self._task_retention: TaskRetention | None = None
         self._links = Links()
         self._prices = UNPRICED
         self._specs = SpecForms()
@@ -156,6 +158,8 @@ class Application:
             await self._retention.stop()
         if self._collector is not None:
             await self._collector.stop()
+        if self._task_retention is not None:
+            await self._task_retention.stop()
         if self._enrollment is not None:
             await self._enrollment.close()
             self._enrollment = None
@@ -166,7 +170,7 @@ class Application:
         if self._store is not None:
             await self._store.close()
         self._server = self._telemetry = self._pump = self._store = self._retention = None
-        self._grant_reads = self._collector = None
+        self._grant_reads = self._collector = self._task_retention = None
 
     async def _start(self) -> None:
         config = self.config
@@ -211,6 +215,8 @@ class Application:
             let_go=rights.let_go,
         )
         self._collector.start()
+        self._task_retention = TaskRetention(pump, self._clock, config.retention.tasks)
+        self._task_retention.start()
         self._join()
         _log.info("serving", address=self.address, metrics_port=self.metrics_port)
 

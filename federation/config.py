@@ -11,6 +11,7 @@ from pydantic_settings import SettingsConfigDict
 from federation.domain.fleet import Timing
 from intertie.config import Bytes, Millis, Section, Settings, of_text
 from intertie.store.blobs import BlobLimits
+from intertie.store.retention import KEEP_MS
 
 _LEAST_KEEP_MS = 600_000
 _ANY_HOST = ("0.0.0.0:", "[::]:")
@@ -134,6 +135,22 @@ class BlobSection(Section):
         )
 
 
+class RetentionSection(Section):
+    """For how long what is over is kept."""
+
+    tasks: Millis = Field(
+        default=of_text("90d"),
+        gt=0,
+        description="How long a task is shown after its end. What bills are checked with stays.",
+    )
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> "RetentionSection":
+        if self.tasks < KEEP_MS:
+            raise ValueError("tasks must be at least 8 days: repeated requests find their task")
+        return self
+
+
 class EtcdSection(Section):
     """Membership. Without endpoints the replica stands alone; etcd never stops a submission."""
 
@@ -228,6 +245,7 @@ class Config(Settings):
     timing: TimingSection = TimingSection()
     limits: LimitsSection = LimitsSection()
     blob: BlobSection = BlobSection()
+    retention: RetentionSection = RetentionSection()
     etcd: EtcdSection = EtcdSection()
     enrollment: EnrollmentSection = EnrollmentSection()
 

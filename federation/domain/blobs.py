@@ -102,13 +102,23 @@ class Blobs:
         self._core = core
         self.needs = Needs()
 
-    def keep(self, event: KeepBlob) -> None:
+    def handle(self, event: KeepBlob | ForgetBlob | AdoptBlobs) -> None:
+        """Apply an event."""
+        match event:
+            case KeepBlob():
+                self._keep(event)
+            case ForgetBlob():
+                self._forget(event)
+            case AdoptBlobs():
+                self._adopt(event)
+
+    def _keep(self, event: KeepBlob) -> None:
         """Write a row, or when it was last asked for."""
         owner = self._owner(event.sha256, event.project, event.size)
         self._write(owner)
         self._core.emit(Reply(event.ticket, owner))
 
-    def forget(self, event: ForgetBlob) -> None:
+    def _forget(self, event: ForgetBlob) -> None:
         """Erase rows, unless a live task needs the blob."""
         is_free = event.sha256 not in self.needs
         if is_free:
@@ -117,7 +127,7 @@ class Blobs:
                 self._core.emit(Erase(blob_shard(event.sha256), BLOB, key))
         self._core.emit(Reply(event.ticket, is_free))
 
-    def adopt(self, event: AdoptBlobs) -> None:
+    def _adopt(self, event: AdoptBlobs) -> None:
         """Write the rows of what live tasks need, once for a store."""
         seen: dict[tuple[str, str], BlobOwner] = {}
         for task in self._core.tasks.values():

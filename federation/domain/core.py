@@ -9,7 +9,7 @@ region that still speaks of it may close its run.
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from federation.domain import lifecycle
+from federation.domain import forgetting, lifecycle
 from federation.domain.blobs import Blobs
 from federation.domain.events import (
     AdoptBlobs,
@@ -26,6 +26,7 @@ from federation.domain.events import (
     SendAssignment,
 )
 from federation.domain.fleet import MS, Fleet, Timing
+from federation.domain.forgetting import ForgetTasks
 from federation.domain.offers import Offers
 from federation.domain.payers import ProjectRecord, project_refusal
 from federation.domain.plans import Plans
@@ -149,14 +150,12 @@ class FederationCore:
                 self._cancel(event)
             case Heard():
                 self.regions.heard(event)
-            case KeepBlob():
-                self.blobs.keep(event)
-            case ForgetBlob():
-                self.blobs.forget(event)
-            case AdoptBlobs():
-                self.blobs.adopt(event)
+            case KeepBlob() | ForgetBlob() | AdoptBlobs():
+                self.blobs.handle(event)
             case AskPlan():
                 self.plans.ask(event.ticket, event.spec)
+            case ForgetTasks():
+                forgetting.forget(self, event, DONE, SPEC)
             case GrantRead():
                 self.offers.grant_read(event)
             case LinkUp():

@@ -15,7 +15,7 @@ from intertie.api.federation.v1 import task_service_pb2 as pb
 from intertie.drive.drive import Logged
 from intertie.errors import IntertieError, Reason, error, invalid
 from intertie.model.names import TaskName
-from intertie.model.task import TaskEvent
+from intertie.model.task import Task, TaskEvent
 from intertie.ports import Clock
 from intertie.wire.tasks import event_to_pb, task_to_pb
 from intertie.wire.tokens import Tokens, invalid_token
@@ -105,9 +105,19 @@ class Watches:
             response.events.append(event_to_pb(event))
             changed[entry.key] = TaskName(entry.scope, entry.key)
         for name in changed.values():
-            task = await self._tasks.get(name)
+            task = await self._known(name)
+            if task is None:
+                continue  # forgotten since: its changes are all that is left
             response.tasks.append(task_to_pb(self._tasks.shown(task)))
         return response
+
+    async def _known(self, name: TaskName) -> Task | None:
+        try:
+            return await self._tasks.get(name)
+        except IntertieError as problem:
+            if problem.reason is not Reason.NOT_FOUND:
+                raise
+            return None
 
     # --- tokens ----------------------------------------------------------------------------------
 
