@@ -221,12 +221,15 @@ class Assign:
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRun:
-    """Stop a run. `superseded` = a newer run exists; else the task was cancelled."""
+    """Stop a run. `superseded` = a newer run exists; `evict` = the task is to run elsewhere, for
+    the region is being drained; else the task was cancelled.
+    """
 
     task: str
     epoch: Epoch
     reason: str
     superseded: bool = False
+    evict: bool = False
 
 
 @quick

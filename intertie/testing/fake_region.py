@@ -333,7 +333,8 @@ class FakeRegion:
         elif run.state is RunState.ENDED:
             await self._tell(run)
         else:
-            outcome = Outcome.SUPERSEDED if cancel.superseded else Outcome.CANCELLED
+            outcome = Outcome.EVICTED if cancel.evict else Outcome.CANCELLED
+            outcome = Outcome.SUPERSEDED if cancel.superseded else outcome
             await self.end(cancel.task, outcome)
 
     async def _digest(self, request: DigestRequest) -> None:

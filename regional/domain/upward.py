@@ -280,8 +280,11 @@ class Upward:
         if not run.is_live:
             self.tell(run)
             return
-        outcome = Outcome.SUPERSEDED if cancel.superseded else Outcome.CANCELLED
-        cause = "federation" if cancel.superseded else "submitter"
+        outcome, cause = Outcome.CANCELLED, "submitter"
+        if cancel.superseded:
+            outcome, cause = Outcome.SUPERSEDED, "federation"
+        elif cancel.evict:
+            outcome, cause = Outcome.EVICTED, "federation"
         order = StopOrder(outcome=outcome, reason=cancel.reason, cause=cause)
         core.downward.stop(run, order)
 

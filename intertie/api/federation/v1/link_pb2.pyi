@@ -293,16 +293,18 @@ class Assign(_message.Message):
     def __init__(self, assignment: _Optional[_Union[Assignment, _Mapping]] = ..., grant: _Optional[bytes] = ..., grant_index: _Optional[int] = ..., proof: _Optional[_Iterable[bytes]] = ..., envelope: _Optional[bytes] = ...) -> None: ...
 
 class CancelRun(_message.Message):
-    __slots__ = ("task", "epoch", "reason", "superseded")
+    __slots__ = ("task", "epoch", "reason", "superseded", "evict")
     TASK_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     SUPERSEDED_FIELD_NUMBER: _ClassVar[int]
+    EVICT_FIELD_NUMBER: _ClassVar[int]
     task: str
     epoch: _token_pb2.Epoch
     reason: str
     superseded: bool
-    def __init__(self, task: _Optional[str] = ..., epoch: _Optional[_Union[_token_pb2.Epoch, _Mapping]] = ..., reason: _Optional[str] = ..., superseded: bool = ...) -> None: ...
+    evict: bool
+    def __init__(self, task: _Optional[str] = ..., epoch: _Optional[_Union[_token_pb2.Epoch, _Mapping]] = ..., reason: _Optional[str] = ..., superseded: bool = ..., evict: bool = ...) -> None: ...
 
 class RunClosed(_message.Message):
     __slots__ = ("task", "token")
