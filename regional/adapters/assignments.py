@@ -71,6 +71,8 @@ class Assignments:
         for field, (granted, meant) in pairs.items():
             if granted != meant:
                 raise _invalid(f"grant.{field}: is for {granted!r}, not {meant!r}")
+        if self._region in (grant.payer, grant.project):  # usage would count as our own work
+            raise _invalid(f"grant.payer: {self._region} is this region, which pays nobody")
         if utc_ms >= grant.not_after_ms:
             raise _invalid(f"grant.not_after_ms: is over since {utc_ms - grant.not_after_ms} ms")
         if ID.fullmatch(assignment.principal) is None:

@@ -55,8 +55,8 @@ def _check_log_key(vkey: str, origin: str) -> None:
         raise invalid("hello.log_vkey", f"must be an Ed25519 note key named {origin}")
 
 
-def check_message(message: FromRegion, region: str) -> None:
-    """Refuse what a region that follows the protocol never says."""
+def check_message(message: FromRegion, hello: RegionHello) -> None:
+    """Refuse what a region that follows the protocol, and said this hello, never says."""
     match message:
         case RunUpdate():
             _check_update(message)
@@ -67,8 +67,10 @@ def check_message(message: FromRegion, region: str) -> None:
                 TaskName.parse(entry.task, "run_digest.entries.task")
                 _check_token(entry.token)
         case Summary():
-            if message.region != region:
-                raise _broken(f"summary.region: {message.region[:60]} is not {region}")
+            for field in ("region", "jurisdiction"):
+                said, meant = getattr(message, field), getattr(hello, field)
+                if said != meant:
+                    raise _broken(f"summary.{field}: {said[:60]} is not {meant}, as in the hello")
             _check_summary(message)
         case Offer():
             if message.units < 0 or message.units_now < 0:

@@ -139,7 +139,7 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
         region = link.hello.region
         for envelope in request.messages[start:]:
             message = region_message_from_pb(envelope)
-            check_message(message, region)
+            check_message(message, link.hello)
             if isinstance(message, Bytes):
                 self._chunks(region, message)
             else:

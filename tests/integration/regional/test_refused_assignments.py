@@ -58,6 +58,7 @@ CASES: dict[str, Callable[[Assign, StatementSigner], Assign]] = {
     "for another epoch": lambda a, s: _resigned(a, s, epoch="1-2"),
     "for another project": lambda a, s: _resigned(a, s, project="audio"),
     "for another payer": lambda a, s: _assignment(a, payer="audio"),
+    "for the region as payer": lambda a, s: _assignment(_resigned(a, s, payer="eu"), payer="eu"),
     "for another spec": _other_spec,
     "not valid any more": lambda a, s: _resigned(a, s, not_after_ms=1_000),
     "without an opaque principal": lambda a, s: _assignment(a, principal="a/b"),

@@ -7,12 +7,21 @@ import pytest
 from federation.domain.events import SendAssignment
 from federation.server.region.checks import check_message
 from intertie.errors import PeerError
-from intertie.model.link import Offer, OfferRelease, OfferRequest, RunUpdate
+from intertie.model.link import Offer, OfferRelease, OfferRequest, RegionHello, RunUpdate
 from intertie.model.pool import NodeClass, Summary
 from intertie.model.spec import Residency
 from intertie.model.states import Outcome, RunState, TaskState
 from intertie.model.task import CheckpointRef
 from intertie.model.token import Epoch, Token
+
+HELLO = RegionHello(
+    region="eu",
+    incarnation="eu-1",
+    jurisdiction="DE/DE-HE/fra1",
+    software="0.1.0",
+    protocol_min=1,
+    protocol_max=1,
+)
 
 
 def offer(id_: str, region: str, variant: int = 0) -> Offer:
@@ -64,7 +73,15 @@ def test_a_summary_with_less_than_nothing_breaks_the_protocol() -> None:
         classes=(NodeClass(architecture="x86_64", nodes=1, free_cpu=-1),),
     )
     with pytest.raises(PeerError, match="negative"):
-        check_message(summary, "eu")
+        check_message(summary, HELLO)
+
+
+@pytest.mark.parametrize("field", ["region", "jurisdiction"])
+def test_a_summary_of_another_place_than_the_hello_breaks_the_protocol(field: str) -> None:
+    said: dict[str, Any] = {"region": "eu", "jurisdiction": "DE/DE-HE/fra1", field: "us"}
+    summary = Summary(incarnation="eu-1", revision=1, **said)
+    with pytest.raises(PeerError, match=f"summary.{field}: us is not"):
+        check_message(summary, HELLO)
 
 
 def test_a_checkpoint_of_a_later_token_breaks_the_protocol() -> None:
@@ -80,4 +97,4 @@ def test_a_checkpoint_of_a_later_token_breaks_the_protocol() -> None:
         checkpoint=later,
     )
     with pytest.raises(PeerError, match="checkpoint"):
-        check_message(update, "eu")
+        check_message(update, HELLO)
