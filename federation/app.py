@@ -30,6 +30,7 @@ from federation.domain.core import (
     SPEC,
     FederationCore,
 )
+from federation.domain.drains import DRAIN, Drain
 from federation.domain.payers import ProjectRecord
 from federation.domain.region_record import RegionRecord
 from federation.domain.states import AdmitRegion, HangUp
@@ -314,6 +315,7 @@ class Application:
                 LIVE: decode_task,
                 SPEC: decode_spec,
                 REGION: decoder(RegionRecord),
+                DRAIN: decoder(Drain),
                 PROJECT: decoder(ProjectRecord),
             },
             release=released,

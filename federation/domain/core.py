@@ -118,6 +118,7 @@ class FederationCore:
             if isinstance(row.value, RegionRecord):
                 self.records[row.key] = row.value
                 self.fleet.granted_before(row.key, row.value.lease_ms)
+            self.states.load(row.value)
             if row.kind == PROJECT:
                 self.projects.add(row.key)
             if row.kind != LIVE:
@@ -137,7 +138,8 @@ class FederationCore:
     @property
     def deadline(self) -> int | None:
         """The next instant at which a Tick has something to do, as boot_ns."""
-        dues = (self.queue.deadline, self.plans.deadline, self.regions.deadline)
+        parts = (self.queue, self.plans, self.regions, self.states)
+        dues = (part.deadline for part in parts)
         return min((due for due in dues if due is not None), default=None)
 
     def handle(self, event: object, now: Now) -> Sequence[object]:
@@ -165,6 +167,7 @@ class FederationCore:
             case Tick():
                 self.queue.join_due(now.boot_ns)
                 self.regions.tick()
+                self.states.tick()
                 self.plans.tick()
                 self.offers.tick()
             case _:

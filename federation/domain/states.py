@@ -9,6 +9,7 @@ may be admitted again. What runs there is the drains' business, or that of silen
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from federation.domain.drains import CancelDrain, CreateDrain, Drain, Drains
 from federation.domain.events import LinkDown
 from federation.domain.payers import region_refusal
 from federation.domain.region_record import RegionRecord
@@ -56,6 +57,7 @@ class States:
 
     def __init__(self, core: "FederationCore") -> None:
         self._core = core
+        self.drains = Drains(core)
 
     def handle(self, event: object) -> bool:
         """Apply an event of this module; False if it is none."""
@@ -64,9 +66,27 @@ class States:
                 self._admit(event)
             case ChangeRegion():
                 self._change(event)
+            case CreateDrain():
+                self.drains.create(event)
+            case CancelDrain():
+                self.drains.cancel(event)
             case _:
                 return False
         return True
+
+    @property
+    def deadline(self) -> int | None:
+        """When there is something to look at, as boot_ns."""
+        return self.drains.deadline
+
+    def tick(self) -> None:
+        """Look."""
+        self.drains.tick()
+
+    def load(self, value: object) -> None:
+        """Take over a stored value, if it is ours."""
+        if isinstance(value, Drain):
+            self.drains.load(value)
 
     def _admit(self, event: AdmitRegion) -> None:
         """Make a region known; again is no harm."""
@@ -111,6 +131,8 @@ class States:
             record, state=to, state_reason=reason, state_actor=actor, state_ms=core.now.utc_ms
         )
         core.write_region(after)
+        if record.state is RegionState.DRAINING:
+            self.drains.overtaken(record.id)
         member = core.fleet.members.get(record.id)
         if member is not None:
             core.fleet.update(member, state=to)

@@ -13,11 +13,13 @@ from intertie.model.spec import TaskSpec
 from intertie.model.task import Plan, Run, Task, TaskEvent
 from intertie.sdk.membership.values import (
     BAN,
+    DRAIN,
     IDENTITY,
     JOIN,
     TOKEN,
     WHO_AM_I,
     Ban,
+    Drain,
     IssuedIdentity,
     Join,
     JoinToken,
@@ -49,6 +51,7 @@ _MAPPERS: Mapping[type[Any], Mapper[Any, Any]] = {
     JoinToken: TOKEN,
     Join: JOIN,
     Ban: BAN,
+    Drain: DRAIN,
     IssuedIdentity: IDENTITY,
     WhoAmI: WHO_AM_I,
 }

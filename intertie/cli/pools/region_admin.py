@@ -7,6 +7,7 @@ import typer
 
 from intertie.cli.calling import open_admin, run
 from intertie.cli.options import Format, Output
+from intertie.cli.pools.drains import cancel_drain, drain, drains
 from intertie.cli.pools.views import REGIONS
 from intertie.cli.printing import Column, View
 from intertie.cli.shown import age
@@ -51,6 +52,9 @@ def add_to(app: typer.Typer) -> None:
     app.command()(reject)
     app.command()(cordon)
     app.command()(uncordon)
+    app.command()(drain)
+    app.command()(drains)
+    app.command("cancel-drain")(cancel_drain)
     app.command()(remove)
 
 

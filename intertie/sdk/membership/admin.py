@@ -15,12 +15,14 @@ from intertie.sdk.contexts import load_contexts
 from intertie.sdk.membership.values import (
     BAN,
     CREDENTIALS,
+    DRAIN,
     IDENTITY,
     JOIN,
     TOKEN,
     WHO_AM_I,
     Ban,
     Credentials,
+    Drain,
     IssuedIdentity,
     Join,
     JoinToken,
@@ -162,6 +164,47 @@ class AdminClient:
             name=f"regions/{region}", reason=reason, request_id=self._ids.uuid7()
         )
         return REGION.from_pb(await self._region("RemoveRegion", request))
+
+    # --- drains ----------------------------------------------------------------------------------
+
+    async def create_drain(
+        self, region: str, reason: str, *, deadline_ms: int = 0, leave: bool = False
+    ) -> Drain:
+        """Begin to empty a region.
+
+        Args:
+            region: its id.
+            reason: why, for the record.
+            deadline_ms: after which runs that may not be interrupted move too; 0 = never.
+            leave: the region leaves the federation once it is empty.
+        """
+        request = region_pb.CreateDrainRequest(
+            parent=f"regions/{region}",
+            reason=reason,
+            leave=leave,
+            request_id=self._ids.uuid7(),
+        )
+        if deadline_ms:
+            fill_duration(deadline_ms, request.deadline)
+        return DRAIN.from_pb(await self._region("CreateDrain", request))
+
+    async def get_drain(self, name: str) -> Drain:
+        """A drain by its full name."""
+        return DRAIN.from_pb(await self._region("GetDrain", region_pb.GetDrainRequest(name=name)))
+
+    async def list_drains(self, region: str) -> AsyncIterator[Drain]:
+        """Drains of a region, the newest first."""
+        request = region_pb.ListDrainsRequest(parent=f"regions/{region}", page_size=PAGE)
+        async for page in self._connection.pages(RegionServiceStub, "ListDrains", request):
+            for found in page.drains:
+                yield DRAIN.from_pb(found)
+
+    async def cancel_drain(self, name: str, reason: str) -> Drain:
+        """End a drain half-way; the region stays cordoned."""
+        request = region_pb.CancelDrainRequest(
+            name=name, reason=reason, request_id=self._ids.uuid7()
+        )
+        return DRAIN.from_pb(await self._region("CancelDrain", request))
 
     async def _enrollment(self, method: str, request: object) -> Any:  # noqa: ANN401 - its answer
         return await self._connection.unary(EnrollmentServiceStub, method, request)

@@ -1,8 +1,9 @@
 """Tokens, joins and identities as values. Instants are UTC milliseconds, 0 = not known."""
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
-from intertie.api.federation.v1 import enrollment_service_pb2, join_pb2
+from intertie.api.federation.v1 import enrollment_service_pb2, join_pb2, region_service_pb2
 from intertie.api.regional.v1 import enrollment_service_pb2 as regional_pb2
 from intertie.pki.join.requests import JoinState
 from intertie.pki.join.strings import Purpose
@@ -122,6 +123,41 @@ class IssuedIdentity:
     banned: bool = False
 
 
+class DrainState(StrEnum):
+    """How far a drain is."""
+
+    RUNNING = "RUNNING"
+    DONE = "DONE"
+    CANCELLED = "CANCELLED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drain:
+    """The emptying of a region. `deadline_ms` 0 = it waits for ever."""
+
+    name: str
+    state: DrainState
+    guests: int = 0
+    guests_left: int = 0
+    guests_waited_for: int = 0
+    deadline_ms: int = 0
+    leave: bool = False
+    reason: str = ""
+    creator: str = ""
+    created_ms: int = 0
+    ended_ms: int = 0
+
+    @property
+    def region(self) -> str:
+        """Id of the region."""
+        return self.name.split("/")[1]
+
+    @property
+    def id(self) -> str:
+        """The id without the collections."""
+        return self.name.rpartition("/")[2]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhoAmI:
     """Who a server takes us for."""
@@ -140,4 +176,5 @@ CREDENTIALS = mapper(Credentials, join_pb2.Credentials)
 ENROLLMENT = mapper(Enrollment, regional_pb2.Enrollment)
 BAN = mapper(Ban, enrollment_service_pb2.Ban)
 IDENTITY = mapper(IssuedIdentity, enrollment_service_pb2.IssuedIdentity)
+DRAIN = mapper(Drain, region_service_pb2.Drain)
 WHO_AM_I = mapper(WhoAmI, enrollment_service_pb2.WhoAmIResponse)
