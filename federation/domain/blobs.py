@@ -6,7 +6,7 @@ durable, one row for each (digest, project), in a shard by the digest; it is not
 Must not know where bytes are.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -69,6 +69,10 @@ class Needs:
     def at(self, region: str, sha256: str) -> bool:
         """Whether a live task at a region needs it."""
         return region in self._needs.get(sha256, ())
+
+    def counts(self) -> Mapping[str, Mapping[str, int]]:
+        """How many tasks need each blob, by region."""
+        return self._needs
 
     def change(self, before: Task | None, after: Task | None) -> None:
         """A task came (no `before`), moved, or ended (no `after`)."""

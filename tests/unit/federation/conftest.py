@@ -1,6 +1,7 @@
 """The federation's core under a fake clock: events in, instructions out, no event loop."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -8,6 +9,7 @@ from typing import Any, TypeVar
 import pytest
 
 from federation.domain.answers import wait_of
+from federation.domain.blobs import blobs_of
 from federation.domain.core import DONE, GRANT, LIVE, FederationCore
 from federation.domain.events import (
     CancelTask,
@@ -351,6 +353,18 @@ class Room:
         indexed = [id_ for ids in core.at_region.values() for id_ in ids]
         assert len(indexed) == len(set(indexed))
         assert sum(core.open.values()) == len(core.tasks)
+        for task in core.tasks.values():
+            assert task.spec is not None
+            for _, sha256, _ in blobs_of(task.spec):
+                assert core.blobs.needs.at(task.region, sha256)
+        for sha256, regions in core.blobs.needs.counts().items():
+            needing = [t for t in core.tasks.values() if sha256 in _digests(t)]
+            assert sorted(t.region for t in needing) == sorted(Counter(regions).elements())
+
+
+def _digests(task: Task) -> set[str]:
+    assert task.spec is not None
+    return {sha256 for _, sha256, _ in blobs_of(task.spec)}
 
 
 def some(effects: Iterable[object], of: type[T]) -> list[T]:

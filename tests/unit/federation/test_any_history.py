@@ -13,9 +13,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from federation.domain.core import GRANT
 from federation.domain.events import SendAssignment
 from intertie.drive.effects import Write
+from intertie.metering.grant import parse_grant
 from intertie.model.link import AssignAck, DigestEntry, DigestRequest, OfferRequest, RunDigest
+from intertie.model.spec import FileRef, RunSpec
 from intertie.model.states import (
     TASK_FINAL,
     TASK_TRANSITIONS,
@@ -47,13 +50,21 @@ class AnyHistory(RuleBasedStateMachine):
         self.epochs: dict[str, Any] = {}
         self.results: dict[str, Any] = {}
         self.runs: list[tuple[str, str, Any]] = []
+        self.grants: dict[tuple[str, str], str] = {}
 
     # --- what may happen -------------------------------------------------------------------------
 
-    @rule(move=st.booleans(), attempts=st.integers(1, 3), array=st.sampled_from([0, 0, 3]))
-    def submit(self, move: bool, attempts: int, array: int) -> None:
+    @rule(
+        move=st.booleans(),
+        attempts=st.integers(1, 3),
+        array=st.sampled_from([0, 0, 3]),
+        blobs=st.sets(st.sampled_from("abc"), max_size=2),
+    )
+    def submit(self, move: bool, attempts: int, array: int, blobs: set[str]) -> None:
         kind = OnDisconnect.MOVE if move else OnDisconnect.STAY
-        spec = type(self).make_spec(on_disconnect=kind, max_attempts=attempts, array=array)
+        files = tuple(FileRef(path=b, sha256=b * 64) for b in sorted(blobs))
+        run = RunSpec(command=("true",), files=files)
+        spec = type(self).make_spec(on_disconnect=kind, max_attempts=attempts, array=array, run=run)
         self.known.append(self.room.submit(spec))
 
     @rule(seconds=st.sampled_from([0.001, 0.5, 1.1, 5.0, 25.0]))
@@ -156,6 +167,7 @@ class AnyHistory(RuleBasedStateMachine):
     @precondition(lambda self: self.runs)
     @rule()
     def restart(self) -> None:
+        self.room.prices += "x"  # what is granted already must not change with it
         self.room.restart()
 
     # --- what must hold --------------------------------------------------------------------------
@@ -174,9 +186,15 @@ class AnyHistory(RuleBasedStateMachine):
             if isinstance(effect, SendAssignment):
                 run = effect.task.run
                 assert run is not None
+                assert parse_grant(effect.grant).sha256 == run.grant_sha256
                 self.runs.append((run.region, effect.task.id, Token(run.token.epoch, 1)))
             if isinstance(effect, Write) and isinstance(effect.value, Task):
                 self._written(effect.value)
+            if isinstance(effect, Write) and effect.kind == GRANT:
+                assert isinstance(effect.value, bytes)
+                grant = parse_grant(effect.value)
+                assert (grant.task, grant.epoch) not in self.grants, "a second grant of an epoch"
+                self.grants[grant.task, grant.epoch] = grant.sha256
 
     def _written(self, task: Task) -> None:
         before = self.states.get(task.id)
