@@ -45,6 +45,9 @@ COMMANDS: Mapping[str, Entry] = {
         "intertie.cli.joining.join", "join", "Join as a region, a node or a member.", _SETUP
     ),
     "token": Entry("intertie.cli.joining.token", "app", "Make join tokens.", _SETUP),
+    "identity": Entry(
+        "intertie.cli.joining.identity", "app", "See what was issued; ban identities.", _SETUP
+    ),
     "whoami": Entry("intertie.cli.joining.whoami", "whoami", "Say who we are.", _SETUP),
     "ca": Entry("intertie.cli.setup.ca", "app", "Make CAs and identities.", _SETUP),
     "federation": Entry(

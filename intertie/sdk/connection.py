@@ -24,6 +24,7 @@ from intertie.clock import SystemClock
 from intertie.errors import IntertieError, Reason, error
 from intertie.pki.load import IdentityDirectory
 from intertie.ports import Clock
+from intertie.sdk.renewing import OwnRenewal
 from intertie.telemetry.registry import Metrics
 from intertie.transport.channels import Channels
 from intertie.transport.client import clock_metadata
@@ -102,6 +103,9 @@ class Connection:
         self.patience = patience
         self.identity = IdentityDirectory(endpoint.identity, endpoint.trust_domain)
         self._channels = Channels(self.identity, self.clock, Metrics())
+        self._renewal = OwnRenewal(
+            self.identity, self._channels, endpoint.target, endpoint.server_name, self.clock
+        )
         self._looking = False
         self._on_retry = on_retry
         self._check_life()
@@ -113,7 +117,8 @@ class Connection:
             raise error(
                 Reason.CERTIFICATE_EXPIRED,
                 f"The certificate in {self.endpoint.identity} has ended.",
-                remedy="Issue the identity again (intertie ca issue).",
+                remedy="Join again with a new token (intertie join), or issue it again "
+                "(intertie ca issue).",
             )
 
     async def unary(
@@ -204,6 +209,7 @@ class Connection:
 
     async def close(self) -> None:
         """End all calls and close the channels."""
+        await self._renewal.close()
         await self._channels.close()
 
     async def _once(
@@ -220,6 +226,7 @@ class Connection:
         if not self._looking:
             self._looking = True
             self._channels.start()
+            self._renewal.start()
         return self._channels.stub(self.endpoint.target, self.endpoint.server_name, make)
 
     def _told(self, state: RetryCallState) -> None:

@@ -79,10 +79,8 @@ class Renewal:
         key, _ = await asyncio.to_thread(key_at, path / PENDING)
         issued = await self._ask(create_csr(key))
         await asyncio.to_thread(write_identity, path, key, issued)
-        await asyncio.to_thread((path / PENDING).unlink)
+        await asyncio.to_thread((path / PENDING).unlink, missing_ok=True)
         self._identity.refresh()
-        own = self._identity.current.identity
-        _log.info("certificate renewed", identity=str(own), serial=own.serial)
 
     async def _run(self) -> None:
         pause_s = FIRST_PAUSE_S
@@ -93,6 +91,8 @@ class Renewal:
             try:
                 await self.renew()
                 pause_s = FIRST_PAUSE_S
+                own = self._identity.current.identity
+                _log.info("certificate renewed", identity=str(own), serial=own.serial)
             except (IntertieError, OSError) as problem:
                 left_s = (self._identity.current.identity.not_after_ms - self._now_ms) // 1000
                 _log.warning("certificate not renewed", problem=str(problem), left_s=left_s)

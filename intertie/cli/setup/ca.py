@@ -12,7 +12,13 @@ from intertie.cli.printing import lines
 from intertie.cli.shown import instant
 from intertie.clock import SystemClock
 from intertie.model.units import parse_millis
-from intertie.pki.authority import create_regional, create_root, new_key, root_pin
+from intertie.pki.authority import (
+    create_intermediate,
+    create_regional,
+    create_root,
+    new_key,
+    root_pin,
+)
 from intertie.pki.ca_files import load_authority, write_authority
 from intertie.pki.issue import issue as issue_leaf
 from intertie.pki.load import write_identity
@@ -37,13 +43,24 @@ def init(
     root: Annotated[
         Path | None, typer.Option("--root", metavar="DIR", help="The federation's root CA.")
     ] = None,
+    intermediate: Annotated[
+        bool,
+        typer.Option(
+            "--intermediate", help="Make a CA below --root that replicas hold, the root offline."
+        ),
+    ] = False,
     hosts: Hosts = None,
     trust_domain: Domain = DEFAULT_TRUST_DOMAIN,
 ) -> None:
-    """Make the root CA of a federation, or with --region a name-constrained CA below it."""
+    """Make the root CA of a federation, or below it one of a region or an intermediate."""
     now = SystemClock().now()
-    if bool(region) != (root is not None):
-        raise typer.BadParameter("--region and --root go together")
+    if (bool(region) != (root is not None)) != intermediate or (region and intermediate):
+        raise typer.BadParameter("--root goes with --region or with --intermediate")
+    if intermediate and root is not None:
+        signer = create_intermediate(load_authority(root, trust_domain), now)
+        write_authority(ca, signer)
+        lines([f"wrote an intermediate CA of {trust_domain} to {ca}"])
+        return
     if root is None:
         authority = create_root(trust_domain, now)
         write_authority(ca, authority)

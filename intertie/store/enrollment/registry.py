@@ -9,7 +9,7 @@ not sign anything: what is to be issued comes from the caller, made anew for eac
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from intertie.errors import IntertieError, Reason, error
@@ -241,10 +241,10 @@ class Registry:
         for _ in range(ROUNDS):
             entry = await self._ledger.get(name)
             before = _issuance(entry.value) if entry is not None else None
-            answered = renewal(before, caller, key_sha256, self._now_ms)
+            answered = renewal(before, caller, key_sha256)
             if answered is not None:
                 return answered
-            after = issued(before, make())
+            after = replace(issued(before, make()), previous_serial=caller.serial)
             if await self._written((_as_seen(name, entry),), (Write(name, encode(after)),)):
                 return after
         raise _busy(str(caller))

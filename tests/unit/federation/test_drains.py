@@ -24,6 +24,12 @@ def drain_of(room: Any, id_: str = "d1") -> Drain:
     return found
 
 
+def state_of(room: Any) -> RegionState:
+    state = room.core.records["eu"].state
+    assert isinstance(state, RegionState)
+    return state
+
+
 def decide(room: Any, to: RegionState) -> list[object]:
     event = ChangeRegion(ticket=1, region="eu", to=to, reason="why", actor="root")
     effects: list[object] = room.give(event)
@@ -37,7 +43,7 @@ def evictions(pick: Any, effects: list[object]) -> list[CancelRun]:
 def test_an_empty_region_is_drained_at_once(room: Any, pick: Any) -> None:
     room.attach()
     assert pick.one(begin(room), Reply).value.state is DrainState.DONE
-    assert room.core.records["eu"].state is RegionState.DRAINING
+    assert state_of(room) is RegionState.DRAINING
 
 
 def test_guests_that_may_move_go_and_run_elsewhere(room: Any, spec: Any, pick: Any) -> None:
@@ -113,10 +119,10 @@ def test_a_drain_outlives_the_process(room: Any, spec: Any, pick: Any) -> None:
 def test_a_region_leaves_when_it_is_empty_and_may_join_again(room: Any, pick: Any) -> None:
     task = room.running()
     begin(room, leave=True)
-    assert room.core.records["eu"].state is RegionState.DRAINING
+    assert state_of(room) is RegionState.DRAINING
     room.end(task, Outcome.SUCCEEDED, exit_code=0)
     room.wait(1)
-    assert room.core.records["eu"].state is RegionState.LEFT
+    assert state_of(room) is RegionState.LEFT
     assert pick.one(room.hello("eu"), Fail).error.reason is Reason.PERMISSION_DENIED
 
 
@@ -129,7 +135,7 @@ def test_a_drain_that_is_cancelled_half_way_leaves_the_region_cordoned(
     room.end(moving, Outcome.EVICTED)
     ended = CancelDrain(ticket=2, region="eu", id="d1", reason="not today", actor="root")
     assert pick.one(room.give(ended), Reply).value.state is DrainState.CANCELLED
-    assert room.core.records["eu"].state is RegionState.CORDONED
+    assert state_of(room) is RegionState.CORDONED
     assert room.state(staying) is TaskState.RUNNING
     assert not evictions(pick, room.wait(60))
     assert pick.one(room.give(ended), Reply).value.state is DrainState.CANCELLED
