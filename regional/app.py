@@ -13,6 +13,7 @@ from intertie.clock import SystemClock, SystemIds
 from intertie.drive.drive import Drive, Loaded, Logged
 from intertie.errors import IntertieError, Reason, error
 from intertie.metering.sequence import LogState
+from intertie.model.lending import Lending, Quantity, Reclaim
 from intertie.model.link import RegionHello
 from intertie.pki.bans import Bans
 from intertie.pki.check import PeerCheck
@@ -57,6 +58,7 @@ from regional.config import Config
 from regional.domain.core import DONE, PENDING, REQUESTS, RUN, SHARD, RegionCore, Site
 from regional.domain.events import ToFederation, ToNode, UsagePending
 from regional.domain.fencing import UNFENCED
+from regional.domain.lending.lender import LENDING, POOL, RECLAIM
 from regional.domain.run import RegionRun
 from regional.server.agent_link import AgentLinkServicer
 from regional.server.enrollment import desk
@@ -237,7 +239,13 @@ class Application:
             store,
             self._clock,
             shards=(SHARD, LOG_SHARD),
-            decoders={RUN: decoder(RegionRun), UNFENCED: decoder(RegionRun)},
+            decoders={
+                RUN: decoder(RegionRun),
+                UNFENCED: decoder(RegionRun),
+                LENDING: decoder(Lending),
+                RECLAIM: decoder(Reclaim),
+                POOL: decoder(Quantity),
+            },
             release=self._release,
         )
 
@@ -317,7 +325,16 @@ class Application:
             jurisdiction=config.jurisdiction,
             hello_s=config.timing.hello / 1000,
         )
-        pool = PoolServicer(pump, store, blobs, log, Tokens(keys.tokens), self._ids, config.region)
+        pool = PoolServicer(
+            pump,
+            store,
+            blobs,
+            log,
+            Tokens(keys.tokens),
+            self._ids,
+            config.region,
+            config.timing.kill,
+        )
         add_services(self._server, agents, BlobServicer(blobs, self._source.fetch), pool)
 
     async def _open_to_nodes(self, store: Store, keys: Keys, identity: IdentityDirectory) -> None:

@@ -5,11 +5,10 @@ pool as a whole. A reclaim is a resource: it takes an amount out of what is lent
 notice, and stands until it is given back.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
-from intertie.model.spec import Bytes, Kind, Milli, Millis
+from intertie.model.spec import Bytes, Milli, Millis
 
 WHOLE = 1_000
 """A share of all, in thousandths."""
@@ -38,6 +37,14 @@ class Quantity:
             cpu=max(0, self.cpu - other.cpu),
             memory=max(0, self.memory - other.memory),
             devices=max(0, self.devices - other.devices),
+        )
+
+    def at_least(self, other: "Quantity") -> "Quantity":
+        """The larger of both, in each."""
+        return Quantity(
+            cpu=max(self.cpu, other.cpu),
+            memory=max(self.memory, other.memory),
+            devices=max(self.devices, other.devices),
         )
 
     def share(self, thousandths: int) -> "Quantity":
@@ -69,6 +76,14 @@ class Hours:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectCap:
+    """The most that one project holds at a time."""
+
+    project: str
+    most: Quantity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lending:
     """The policy. Empty lists allow everything; `longest_run` 0 = no bound.
 
@@ -81,13 +96,17 @@ class Lending:
     floor: Quantity = Quantity()
     models: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
-    caps: Mapping[str, Quantity] = field(default_factory=dict)
-    kinds: tuple[Kind, ...] = ()
+    caps: tuple[ProjectCap, ...] = ()
+    kinds: tuple[str, ...] = ()
     data_classes: tuple[str, ...] = ()
     hours: tuple[Hours, ...] = ()
     longest_run: Millis = 0
     notice: Millis = 60_000
     revision: int = 0
+
+    def cap(self, project: str) -> Quantity | None:
+        """The bound on a project, None if it has none of its own."""
+        return next((cap.most for cap in self.caps if cap.project == project), None)
 
 
 class ReclaimState(StrEnum):
@@ -106,7 +125,7 @@ class Reclaim:
     `guests_left` must still go. It ends at `until_ms` by itself, if that is given.
     """
 
-    id: str
+    name: str
     quantity: Quantity
     deadline_ms: int
     reason: str

@@ -7,13 +7,14 @@ from typing import Any, Self
 from intertie.api.regional.v1 import pool_service_pb2 as pb
 from intertie.api.regional.v1.pool_service_pb2_grpc import PoolServiceStub
 from intertie.clock import SystemIds
+from intertie.model.lending import Lending, Quantity, Reclaim
 from intertie.model.spec import TaskSpec
 from intertie.ports import IdSource
 from intertie.sdk.calls.packing import pack
 from intertie.sdk.calls.uploading import OnProgress, Uploader
 from intertie.sdk.connection import Connection, Endpoint, OnRetry, Patience
 from intertie.sdk.contexts import load_contexts
-from intertie.sdk.resources import NODE, POOL_RUN, Node, PoolRun
+from intertie.sdk.resources import LENDING, NODE, POOL_RUN, QUANTITY, RECLAIM, Node, PoolRun
 from intertie.wire.tasks import spec_to_pb
 
 PAGE = 200
@@ -108,6 +109,52 @@ class PoolClient:
         """Stop a run; a guest's returns to the federation."""
         request = pb.EvictRunRequest(task=task, reason=reason, request_id=self._ids.uuid7())
         return POOL_RUN.from_pb(await self._unary("EvictRun", request))
+
+    async def get_lending_policy(self) -> Lending:
+        """What the region lends."""
+        return LENDING.from_pb(await self._unary("GetLendingPolicy", pb.GetLendingPolicyRequest()))
+
+    async def set_lending_policy(self, policy: Lending, reason: str, etag: str = "") -> Lending:
+        """Replace what the region lends, if it is still at the revision `etag`."""
+        request = pb.SetLendingPolicyRequest(
+            policy=LENDING.to_pb(policy), etag=etag, reason=reason, request_id=self._ids.uuid7()
+        )
+        return LENDING.from_pb(await self._unary("SetLendingPolicy", request))
+
+    async def create_reclaim(
+        self, quantity: Quantity, reason: str, *, deadline_ms: int, lasts_ms: int = 0
+    ) -> Reclaim:
+        """Take an amount back from guests within the deadline.
+
+        Args:
+            quantity: how much.
+            reason: why; guests are told.
+            deadline_ms: how long guests may still hold it.
+            lasts_ms: after how long it is lent again by itself, 0 = never.
+        """
+        request = pb.CreateReclaimRequest(
+            quantity=QUANTITY.to_pb(quantity), reason=reason, request_id=self._ids.uuid7()
+        )
+        request.deadline.FromMilliseconds(deadline_ms)
+        if lasts_ms:
+            request.lasts.FromMilliseconds(lasts_ms)
+        return RECLAIM.from_pb(await self._unary("CreateReclaim", request))
+
+    async def get_reclaim(self, name: str) -> Reclaim:
+        """A reclaim by its name."""
+        return RECLAIM.from_pb(await self._unary("GetReclaim", pb.GetReclaimRequest(name=name)))
+
+    async def list_reclaims(self) -> AsyncIterator[Reclaim]:
+        """All reclaims, the newest first."""
+        request = pb.ListReclaimsRequest(page_size=PAGE)
+        async for page in self._connection.pages(PoolServiceStub, "ListReclaims", request):
+            for reclaim in page.reclaims:
+                yield RECLAIM.from_pb(reclaim)
+
+    async def cancel_reclaim(self, name: str) -> Reclaim:
+        """Lend again what a reclaim took back."""
+        request = pb.CancelReclaimRequest(name=name, request_id=self._ids.uuid7())
+        return RECLAIM.from_pb(await self._unary("CancelReclaim", request))
 
     async def create_adjustment(self, seq: int, quantity: int, reason: str) -> str:
         """Correct the usage record `seq` by a signed quantity; the id of the new record."""

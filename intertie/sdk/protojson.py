@@ -9,6 +9,7 @@ from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 
+from intertie.model.lending import Lending, Reclaim
 from intertie.model.spec import TaskSpec
 from intertie.model.task import Plan, Run, Task, TaskEvent
 from intertie.sdk.membership.values import (
@@ -26,8 +27,10 @@ from intertie.sdk.membership.values import (
     WhoAmI,
 )
 from intertie.sdk.resources import (
+    LENDING,
     NODE,
     POOL_RUN,
+    RECLAIM,
     REGION,
     TASK_OUTPUT,
     Node,
@@ -47,6 +50,8 @@ _MAPPERS: Mapping[type[Any], Mapper[Any, Any]] = {
     Region: REGION,
     Node: NODE,
     PoolRun: POOL_RUN,
+    Lending: LENDING,
+    Reclaim: RECLAIM,
     TaskOutput: TASK_OUTPUT,
     JoinToken: TOKEN,
     Join: JOIN,

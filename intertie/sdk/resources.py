@@ -7,8 +7,9 @@ are bytes, `cpu` thousandths of a core.
 from dataclasses import dataclass
 
 from intertie.api.federation.v1 import region_service_pb2, task_service_pb2
-from intertie.api.regional.v1 import pool_service_pb2
+from intertie.api.regional.v1 import lending_pb2, pool_service_pb2
 from intertie.errors import IntertieError
+from intertie.model.lending import Lending, Quantity, Reclaim
 from intertie.model.pool import NodeCapability, Summary
 from intertie.model.states import Outcome, Reachability, RegionState, RunState
 from intertie.model.task import CheckpointRef, StoredFile, Task, TaskEvent
@@ -118,4 +119,7 @@ class LogChunk:
 REGION = mapper(Region, region_service_pb2.Region)
 NODE = mapper(Node, pool_service_pb2.Node)
 POOL_RUN = mapper(PoolRun, pool_service_pb2.PoolRun)
+LENDING = mapper(Lending, lending_pb2.Lending)
+QUANTITY = mapper(Quantity, lending_pb2.Quantity)
+RECLAIM = mapper(Reclaim, lending_pb2.Reclaim)
 TASK_OUTPUT = mapper(TaskOutput, task_service_pb2.TaskOutput)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from intertie.errors import CallerError, FieldViolation, Reason, error, invalid
 from intertie.model.spec import TaskSpec, Unit
@@ -33,6 +33,8 @@ _UNITS: Mapping[Unit, Callable[..., int]] = {
     Unit.MILLIS: parse_millis,
     Unit.MILLI: parse_milli,
 }
+T = TypeVar("T")
+
 _INVALID = object()
 """Stands for a value whose fault was noted."""
 
@@ -45,12 +47,27 @@ def load_spec(path: Path, changes: Mapping[str, str] | None = None) -> TaskSpec:
         changes: YAML values by field path (`resources.cpu`, `run.command[1]`) that replace or add
             to what is written.
     """
+    return parse_spec(_read(path), str(path), changes)
+
+
+def load_value(path: Path, model: type[T]) -> T:
+    """A value of any other dataclass of the model, from a YAML file of the same form."""
+    root, found = parse(_read(path), str(path)), Violations()
+    value = _Walk(found).value(model, root, "")
+    try:
+        found.raise_if_any()
+    except CallerError as fault:
+        raise _located(fault, root, str(path)) from None
+    assert isinstance(value, model), "a walk without a fault made it"
+    return value
+
+
+def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            return file.read(MAX_BYTES + 1)
     except OSError as problem:
         raise error(Reason.NOT_FOUND, f"{path}: {problem.strerror}.") from None
-    return parse_spec(data, str(path), changes)
 
 
 def parse_spec(

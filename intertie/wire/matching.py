@@ -90,6 +90,10 @@ _ALIASES: Mapping[str, str] = {
     "expires_ms": "expire_time",
     "issued_ms": "issue_time",
     "decided_ms": "decide_time",
+    "reclaimed_ms": "reclaim_time",
+    "returned_ms": "return_time",
+    "until_ms": "until_time",
+    "share": "share_millis",
 }
 """Names in messages where they differ: units are spoken out there, instants end in `_time`."""
 

@@ -13,7 +13,7 @@ from intertie.drive.effects import Erase, Fail, Record, Reply, Reserve, Tick, Wr
 from intertie.errors import Reason, error
 from intertie.metering import records
 from intertie.metering.records import Body
-from intertie.model.lending import Lending, Reclaim
+from intertie.model.lending import Lending, Quantity, Reclaim
 from intertie.model.states import Outcome
 from intertie.model.token import Epoch, Token
 from intertie.model.validate import shapes
@@ -38,7 +38,7 @@ from regional.domain.events import (
     UsagePending,
 )
 from regional.domain.fencing import UNFENCED, Fencing
-from regional.domain.lending.lender import LENDING, RECLAIM, Lender
+from regional.domain.lending.lender import LENDING, POOL, RECLAIM, Lender
 from regional.domain.pool import Held, Node
 from regional.domain.run import RegionRun, StopOrder
 from regional.domain.scheduling import Scheduling
@@ -118,8 +118,8 @@ class RegionCore:
             if row.kind == UNFENCED:
                 assert isinstance(row.value, RegionRun), "a row of a placement holds its run"
                 self.fencing.load(row.value)
-            if row.kind in (LENDING, RECLAIM):
-                assert isinstance(row.value, Lending | Reclaim), "a row of what is lent"
+            if row.kind in (LENDING, RECLAIM, POOL):
+                assert isinstance(row.value, Lending | Reclaim | Quantity), "of what is lent"
                 self.lender.load(row.value)
             if row.kind == RUN:
                 assert isinstance(row.value, RegionRun), "a row of a run holds one"

@@ -164,6 +164,7 @@ class Downward:
             tags=tags(hello.capability, history, core.site.declared),
         )
         core.nodes[hello.node] = node
+        core.lender.attached()
         unfenced = core.fencing.attached(hello)
         self._silent.discard(hello.node)
         self._send(

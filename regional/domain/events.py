@@ -145,7 +145,7 @@ class CreateReclaim:
     """The operator takes an amount back within `deadline_ms`, for `for_ms` (0 = until returned)."""
 
     ticket: int
-    id: str
+    name: str
     quantity: Quantity
     deadline_ms: int
     for_ms: int
@@ -160,7 +160,7 @@ class ReturnReclaim:
     """The operator lends again what a reclaim took back."""
 
     ticket: int
-    id: str
+    name: str
     request_id: str
     request_digest: str
 

@@ -7,7 +7,7 @@ Must not decide; that is the core's.
 import asyncio
 import hashlib
 import unicodedata
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from typing import Protocol
 
 from intertie.api.regional.v1 import pool_service_pb2 as pb
@@ -15,7 +15,7 @@ from intertie.api.regional.v1 import pool_service_pb2_grpc as pb_grpc
 from intertie.drive.effects import Replayed
 from intertie.errors import Reason, error, invalid
 from intertie.metering import records
-from intertie.model.names import REQUEST_ID, TaskName, shard_of, task_id
+from intertie.model.names import TaskName, shard_of, task_id
 from intertie.model.spec import TaskSpec
 from intertie.model.validate import validate, with_defaults
 from intertie.pki.identity import Identity
@@ -27,16 +27,15 @@ from intertie.transport.call import Context, caller
 from intertie.wire.canonical import request_digest
 from intertie.wire.tasks import spec_from_pb
 from intertie.wire.tokens import Tokens
-from regional.domain.core import DONE, LISTED, RUN, RegionCore
+from regional.domain.core import DONE, LISTED, REQUESTS, RUN, RegionCore
 from regional.domain.events import Adjust, CreateNative, Evict
 from regional.domain.run import RegionRun
+from regional.server.lending_methods import LendingMethods
+from regional.server.paging import Pages, check_reason, check_request_id, page_size
 from regional.server.pool_messages import node_to_pb, run_to_pb
 
-MAX_PAGE, PAGE = 1_000, 100
-MAX_REASON = 1_000
 MAX_ADJUSTMENTS = 10_000
 MAX_QUANTITY = 1 << 53
-REQUESTS = "request"
 
 _decode = decoder(RegionRun)
 
@@ -53,7 +52,7 @@ class Log(Protocol):
         ...
 
 
-class PoolServicer(pb_grpc.PoolServiceServicer):
+class PoolServicer(LendingMethods, pb_grpc.PoolServiceServicer):
     """See the module's text.
 
     Args:
@@ -62,8 +61,9 @@ class PoolServicer(pb_grpc.PoolServiceServicer):
         blobs: where files of native tasks must be.
         log: the metering log.
         tokens: seals page tokens.
-        ids: makes the ids of native tasks.
+        ids: makes the ids of native tasks and reclaims.
         region: our id.
+        kill_ms: how long ending a task may take.
     """
 
     def __init__(
@@ -75,13 +75,11 @@ class PoolServicer(pb_grpc.PoolServiceServicer):
         tokens: Tokens,
         ids: IdSource,
         region: str,
+        kill_ms: int,
     ) -> None:
-        self._pump = pump
-        self._store = store
+        super().__init__(pump, store, Pages(tokens), ids, kill_ms)
         self._blobs = blobs
         self._log = log
-        self._tokens = tokens
-        self._ids = ids
         self._region = region
         self._adjusting = asyncio.Lock()
 
@@ -92,14 +90,14 @@ class PoolServicer(pb_grpc.PoolServiceServicer):
     ) -> pb.ListNodesResponse:
         """Nodes in the order of their ids."""
         del context
-        size = _page_size(request.page_size)
-        after = self._opened("nodes", (), request.page_token)
+        size = page_size(request.page_size)
+        after = self._pages.opened("nodes", (), request.page_token)
         nodes = self._core().nodes
         names = sorted(name for name in nodes if name > after)
         more = names[size - 1] if len(names) > size else ""
         return pb.ListNodesResponse(
             nodes=[node_to_pb(nodes[name]) for name in names[:size]],
-            next_page_token=self._sealed("nodes", (), more),
+            next_page_token=self._pages.sealed("nodes", (), more),
         )
 
     async def GetNode(  # noqa: N802 - the name of the method in the protocol
@@ -126,9 +124,9 @@ class PoolServicer(pb_grpc.PoolServiceServicer):
     ) -> pb.ListRunsResponse:
         """Runs, native and guest, newest first."""
         del context
-        size = _page_size(request.page_size)
+        size = page_size(request.page_size)
         bound = (str(request.live_only),)
-        before = self._opened("runs", bound, request.page_token)
+        before = self._pages.opened("runs", bound, request.page_token)
         kinds = (RUN,) if request.live_only else (RUN, DONE)
         found: dict[str, RegionRun] = {}
         for kind in kinds:
@@ -141,7 +139,7 @@ class PoolServicer(pb_grpc.PoolServiceServicer):
         runs = [found[order] for order in page[:size]]
         return pb.ListRunsResponse(
             runs=[run_to_pb(run) for run in runs if run.is_live or not request.live_only],
-            next_page_token=self._sealed("runs", bound, more),
+            next_page_token=self._pages.sealed("runs", bound, more),
         )
 
     async def CreateNativeTask(  # noqa: N802 - the name of the method in the protocol
@@ -149,7 +147,7 @@ class PoolServicer(pb_grpc.PoolServiceServicer):
     ) -> pb.PoolRun:
         """Queue a task of the region's own."""
         del context
-        _check_request_id(request.request_id)
+        check_request_id(request.request_id)
         spec = await self._spec(request)
         digest = request_digest(request)
         id_ = task_id(shard_of(self._region, request.request_id), self._ids.uuid7())
@@ -172,9 +170,9 @@ class PoolServicer(pb_grpc.PoolServiceServicer):
     ) -> pb.PoolRun:
         """Stop one run."""
         del context
-        _check_request_id(request.request_id)
+        check_request_id(request.request_id)
         TaskName.parse(request.task, "task")
-        _check_reason(request.reason)
+        check_reason(request.reason)
         digest = request_digest(request)
 
         def make(ticket: int) -> Evict:
@@ -227,8 +225,8 @@ class PoolServicer(pb_grpc.PoolServiceServicer):
     ) -> pb.CreateAdjustmentResponse:
         """Correct usage by a new record."""
         del context
-        _check_request_id(request.request_id)
-        _check_reason(request.reason)
+        check_request_id(request.request_id)
+        check_reason(request.reason)
         reason = unicodedata.normalize("NFC", request.reason)  # records hold no other form
         if not 0 < abs(request.quantity) < MAX_QUANTITY:
             raise invalid("quantity", f"{request.quantity} is no change that a record can hold")
@@ -290,32 +288,6 @@ class PoolServicer(pb_grpc.PoolServiceServicer):
             )
         assert isinstance(core, RegionCore), "the core of a region"
         return core
-
-    def _opened(self, purpose: str, bound: Sequence[str], token: str) -> str:
-        return self._tokens.open(purpose, bound, token, "page_token").decode() if token else ""
-
-    def _sealed(self, purpose: str, bound: Sequence[str], more: str) -> str:
-        return self._tokens.seal(purpose, bound, more.encode()) if more else ""
-
-
-def _page_size(asked: int) -> int:
-    if not 0 <= asked <= MAX_PAGE:
-        raise invalid("page_size", f"{asked} is not between 0 and {MAX_PAGE}")
-    return asked or PAGE
-
-
-def _check_request_id(request_id: str) -> None:
-    if REQUEST_ID.fullmatch(request_id) is None:
-        raise invalid(
-            "request_id",
-            f"{request_id[:60]!r} is not a UUID in lower case",
-            remedy="Make a new UUID for each request, and keep it when you repeat the request.",
-        )
-
-
-def _check_reason(reason: str) -> None:
-    if not 0 < len(reason) <= MAX_REASON or not reason.isprintable():
-        raise invalid("reason", f"must say why, in 1 to {MAX_REASON} printable characters")
 
 
 def _principal(identity: Identity) -> str:

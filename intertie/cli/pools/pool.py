@@ -6,6 +6,7 @@ import typer
 
 from intertie.cli.calling import open_pool, run
 from intertie.cli.options import Format, Output
+from intertie.cli.pools import lending
 from intertie.cli.pools.views import NODES, RUNS
 from intertie.cli.tasks.specs import Changes, TaskFile, read_task
 from intertie.errors import Reason, error, invalid
@@ -14,6 +15,7 @@ from intertie.sdk.resources import Node, PoolRun
 nodes = typer.Typer(no_args_is_help=True, help="See the nodes of the context's region.")
 runs = typer.Typer(no_args_is_help=True, help="See and evict runs of the context's region.")
 pool = typer.Typer(no_args_is_help=True, help="The pool of the context's region.")
+lending.add_to(pool)
 
 
 @nodes.command("list")

@@ -22,11 +22,12 @@ from regional.domain.run import RegionRun, StopOrder
 if TYPE_CHECKING:
     from regional.domain.core import RegionCore
 
-LENDING, RECLAIM = "lending", "reclaim"
-"""Kinds of rows: the policy (one row), and reclaims."""
+LENDING, RECLAIM, POOL = "lending", "reclaim", "pool"
+"""Kinds of rows: the policy (one row), reclaims, and how large the pool was (one row)."""
 RECLAIMS = "reclaims"
 """The scope of all reclaims."""
-_POLICY = "policy"
+ONLY = "only"
+"""The key where a kind has one row."""
 _SHARD = 0
 _MS = 1_000_000
 OWNER = "owner"
@@ -40,15 +41,18 @@ class Lender:
         self._core = core
         self.policy = Lending()
         self.reclaims: dict[str, Reclaim] = {}
+        self._known = Quantity()
         self._settled_ns = core.started_ns + core.timing.agent_lease_over_ms * _MS
         self._due_ns: int | None = self._settled_ns
 
-    def load(self, row: Lending | Reclaim) -> None:
+    def load(self, row: Lending | Reclaim | Quantity) -> None:
         """Take up a stored row."""
         if isinstance(row, Lending):
             self.policy = row
+        elif isinstance(row, Quantity):
+            self._known = row
         elif row.state is not ReclaimState.RETURNED:
-            self.reclaims[row.id] = row
+            self.reclaims[row.name] = row
 
     @property
     def deadline(self) -> int | None:
@@ -82,13 +86,34 @@ class Lender:
         both = tuple(m for m in models if m in asked) if asked else models
         return replace(shape, device_models=both) if both else None
 
+    def attached(self) -> None:
+        """A node came: how large the pool is outlives the process.
+
+        Else a region that has just begun, and knows only its first node, would think that it lends
+        too much and send guests away.
+        """
+        pool = self._attached()
+        if not self._is_settled:
+            pool = pool.at_least(self._known)
+        if pool != self._known:
+            self._known = pool
+            self._core.emit(Write(_SHARD, POOL, ONLY, pool))
+
     def _pool(self) -> Quantity:
+        return self._attached() if self._is_settled else self._attached().at_least(self._known)
+
+    def _attached(self) -> Quantity:
         pool = Quantity()
         for node in self._core.nodes.values():
             has = node.hello.capability
             devices = sum(d.healthy for d in has.devices)
             pool = pool.plus(Quantity(cpu=has.cpu, memory=has.memory, devices=devices))
         return pool
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether all nodes have had the time to attach since the start."""
+        return self._core.now.boot_ns >= self._settled_ns
 
     def _guests(self) -> Iterable[RegionRun]:
         for held in self._core.held.values():
@@ -114,8 +139,8 @@ class Lender:
             self._core.emit(Fail(event.ticket, error(Reason.ETAG_MISMATCH, message, remedy=remedy)))
             return
         self.policy = replace(event.policy, revision=self.policy.revision + 1)
-        self._core.emit(Write(_SHARD, LENDING, _POLICY, self.policy))
-        self._core.reserve(event.request_id, event.request_digest, _POLICY)
+        self._core.emit(Write(_SHARD, LENDING, ONLY, self.policy))
+        self._core.reserve(event.request_id, event.request_digest, ONLY)
         self._core.emit(Reply(event.ticket, self.policy))
         self._look()
 
@@ -123,32 +148,32 @@ class Lender:
         """Take an amount back; guests above what is left get notice."""
         core = self._core
         made = Reclaim(
-            id=event.id,
+            name=event.name,
             quantity=event.quantity,
             deadline_ms=event.deadline_ms,
             reason=event.reason,
             created_ms=core.now.utc_ms,
             until_ms=core.now.utc_ms + event.for_ms if event.for_ms else 0,
         )
-        self.reclaims[made.id] = made
-        core.reserve(event.request_id, event.request_digest, made.id)
+        self.reclaims[made.name] = made
+        core.reserve(event.request_id, event.request_digest, made.name)
         going = self._ask_to_go(event.reason, made)
         made = replace(made, guests=going, guests_left=going)
-        self.reclaims[made.id] = made
+        self.reclaims[made.name] = made
         self._keep(made)
         self._follow()
-        core.emit(Reply(event.ticket, self.reclaims[made.id]))
+        core.emit(Reply(event.ticket, self.reclaims[made.name]))
         self._schedule()
         core.scheduling.freed()
 
     def _give_back(self, event: ReturnReclaim) -> None:
         """End a reclaim: the amount is lent again."""
-        reclaim = self.reclaims.get(event.id)
+        reclaim = self.reclaims.get(event.name)
         if reclaim is None:
-            message = f"There is no reclaim {event.id} that stands."
+            message = f"{event.name[:80]} does not stand."
             self._core.emit(Fail(event.ticket, error(Reason.NOT_FOUND, message)))
             return
-        self._core.reserve(event.request_id, event.request_digest, event.id)
+        self._core.reserve(event.request_id, event.request_digest, event.name)
         self._core.emit(Reply(event.ticket, self._returned(reclaim)))
         self._schedule()
 
@@ -156,7 +181,7 @@ class Lender:
         after = replace(
             reclaim, state=ReclaimState.RETURNED, returned_ms=self._core.now.utc_ms, guests_left=0
         )
-        del self.reclaims[reclaim.id]
+        del self.reclaims[reclaim.name]
         self._keep(after)
         self._core.scheduling.freed()
         return after
@@ -184,16 +209,9 @@ class Lender:
         if self.reclaims:
             self._follow()
 
-    @property
-    def _is_settled(self) -> bool:
-        """Whether the pool is known: after a start its nodes have had the time to attach."""
-        return self._core.now.boot_ns >= self._settled_ns
-
     def _ask_to_go(self, reason: str, reclaim: Reclaim | None) -> int:
         """Stop whoever must go; returns how many are going for it."""
         core = self._core
-        if not self._is_settled:
-            return 0
         placed = {run.key: run for run in self._guests()}
         chosen = rules.victims([self._guest(run) for run in placed.values()], self.lent())
         notice_ms = self.policy.notice
@@ -214,8 +232,6 @@ class Lender:
 
     def _follow(self) -> None:
         """Bring the state of the reclaims up to date."""
-        if not self._is_settled:
-            return
         if not any(r.state is ReclaimState.RECLAIMING for r in self.reclaims.values()):
             return
         guests = [self._guest(run) for run in self._guests()]
@@ -229,12 +245,12 @@ class Lender:
                     after, state=ReclaimState.RECLAIMED, reclaimed_ms=self._core.now.utc_ms
                 )
             if after != reclaim:
-                self.reclaims[after.id] = after
+                self.reclaims[after.name] = after
                 self._keep(after)
 
     def _keep(self, reclaim: Reclaim) -> None:
-        order = f"{reclaim.created_ms:015d}.{reclaim.id}"
-        self._core.emit(Write(_SHARD, RECLAIM, reclaim.id, reclaim, RECLAIMS, order))
+        order = f"{reclaim.created_ms:015d}.{reclaim.name}"
+        self._core.emit(Write(_SHARD, RECLAIM, reclaim.name, reclaim, RECLAIMS, order))
 
     def _schedule(self) -> None:
         now = self._core.now
@@ -243,5 +259,7 @@ class Lender:
         if change is not None:
             dues.append(change)
         due_ms = min(dues, default=None)
-        due_ns = None if due_ms is None else now.boot_ns + (due_ms - now.utc_ms) * _MS
-        self._due_ns = due_ns if self._is_settled else self._settled_ns
+        due_ns = None if due_ms is None else now.boot_ns + max(1, due_ms - now.utc_ms) * _MS
+        if not self._is_settled:
+            due_ns = min(due_ns or self._settled_ns, self._settled_ns)
+        self._due_ns = due_ns

@@ -105,7 +105,7 @@ class Quota:
     def units(self, project: str, shape: Shape, most: int) -> int:
         """How many runs of a shape a project may take in addition, `most` at most."""
         left = self.amount.less(self.held)
-        cap = self.policy.caps.get(project)
+        cap = self.policy.cap(project)
         own = cap.less(self.by_project.get(project, Quantity())) if cap is not None else left
         bounds = [
             min(left_, own_) // taken

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from intertie.drive.effects import Fail, Reply, Tick
 from intertie.errors import Reason
 from intertie.model.agentlink import StartRun, StopRun
-from intertie.model.lending import Hours, Lending, Quantity, ReclaimState
+from intertie.model.lending import Hours, Lending, ProjectCap, Quantity, ReclaimState
 from intertie.model.link import AssignAck, Offer, OfferRequest
 from intertie.model.pool import NodeCapability, Shape
-from intertie.model.spec import Accelerators, Kind, Residency, Resources, RunSpec, TaskSpec
+from intertie.model.spec import Accelerators, Residency, Resources, RunSpec, TaskSpec
 from intertie.model.states import Outcome, RunState
 from regional.domain.events import CreateNative, CreateReclaim, ReturnReclaim, SetLending
 from regional.domain.lending import rules
@@ -58,7 +58,7 @@ def reclaim(pool: Any, devices: int, *, deadline_ms: int = 30_000, for_ms: int =
     number = next(IDS)
     event = CreateReclaim(
         ticket=number,
-        id=f"reclaim-{number}",
+        name=f"reclaims/{number}",
         quantity=Quantity(devices=devices),
         deadline_ms=deadline_ms,
         for_ms=for_ms,
@@ -114,7 +114,10 @@ def rules_shape(spec: TaskSpec) -> Shape:
 
 
 def test_a_project_holds_no_more_than_its_cap(pool: Any, ask: Any) -> None:
-    lend(pool, caps={"vision": Quantity(cpu=8_000, memory=32 * GIB, devices=1)})
+    lend(
+        pool,
+        caps=(ProjectCap(project="vision", most=Quantity(cpu=8_000, memory=32 * GIB, devices=1)),),
+    )
     assert len(guests(pool, ask, 3)) == 1
 
 
@@ -123,7 +126,7 @@ def test_a_project_holds_no_more_than_its_cap(pool: Any, ask: Any) -> None:
     [
         ({"lends": False}, task(), "does not lend now"),
         ({"projects": ("chem",)}, task(), "does not lend to vision"),
-        ({"kinds": (Kind.TRAINING,)}, task(), "lends to training, not to generic"),
+        ({"kinds": ("training",)}, task(), "lends to training, not to generic"),
         (
             {"data_classes": ("public",)},
             task(residency=Residency(data_class="patients")),
@@ -179,7 +182,7 @@ def test_what_was_reclaimed_is_not_lent_again_until_it_is_given_back(pool: Any, 
     made = answer(reclaim(pool, 3))
     assert made.state is ReclaimState.RECLAIMED
     assert len(guests(pool, ask, 2)) == 1
-    back = ReturnReclaim(ticket=5, id=made.id, request_id="b", request_digest="d")
+    back = ReturnReclaim(ticket=5, name=made.name, request_id="b", request_digest="d")
     out = pool.do(back)
     assert answer(out).state is ReclaimState.RETURNED
     assert len(ask.sent(out, StartRun)) == 1

@@ -22,43 +22,59 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from intertie.api.federation.v1 import files_pb2 as intertie_dot_api_dot_federation_dot_v1_dot_files__pb2
 from intertie.api.federation.v1 import pool_pb2 as intertie_dot_api_dot_federation_dot_v1_dot_pool__pb2
 from intertie.api.federation.v1 import states_pb2 as intertie_dot_api_dot_federation_dot_v1_dot_states__pb2
 from intertie.api.federation.v1 import task_spec_pb2 as intertie_dot_api_dot_federation_dot_v1_dot_task__spec__pb2
 from intertie.api.federation.v1 import token_pb2 as intertie_dot_api_dot_federation_dot_v1_dot_token__pb2
+from intertie.api.regional.v1 import lending_pb2 as intertie_dot_api_dot_regional_dot_v1_dot_lending__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+intertie/api/regional/v1/pool_service.proto\x12\x18intertie.api.regional.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&intertie/api/federation/v1/files.proto\x1a%intertie/api/federation/v1/pool.proto\x1a\'intertie/api/federation/v1/states.proto\x1a*intertie/api/federation/v1/task_spec.proto\x1a&intertie/api/federation/v1/token.proto\"\xe0\x02\n\x04Node\x12\x0c\n\x04name\x18\x01 \x01(\t\x12>\n\x0creachability\x18\x02 \x01(\x0e\x32(.intertie.api.federation.v1.Reachability\x12-\n\tseen_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12>\n\ncapability\x18\x04 \x01(\x0b\x32*.intertie.api.federation.v1.NodeCapability\x12\x17\n\x0f\x66ree_cpu_millis\x18\x05 \x01(\x05\x12\x19\n\x11\x66ree_memory_bytes\x18\x06 \x01(\x03\x12\x17\n\x0f\x66ree_disk_bytes\x18\x07 \x01(\x03\x12\x14\n\x0c\x66ree_devices\x18\x08 \x01(\x05\x12\x0c\n\x04runs\x18\t \x01(\x05\x12\x13\n\x0bincarnation\x18\n \x01(\t\x12\x15\n\runfenced_runs\x18\x0b \x01(\x05\"\x8f\x04\n\x07PoolRun\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x30\n\x05token\x18\x02 \x01(\x0b\x32!.intertie.api.federation.v1.Token\x12\x33\n\x05state\x18\x03 \x01(\x0e\x32$.intertie.api.federation.v1.RunState\x12\x34\n\x07outcome\x18\x04 \x01(\x0e\x32#.intertie.api.federation.v1.Outcome\x12\x0e\n\x06native\x18\x05 \x01(\x08\x12\x0c\n\x04node\x18\x06 \x01(\t\x12.\n\nqueue_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstart_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x16\n\texit_code\x18\n \x01(\x05H\x00\x88\x01\x01\x12\x0f\n\x07message\x18\x0b \x01(\t\x12=\n\ncheckpoint\x18\x0c \x01(\x0b\x32).intertie.api.federation.v1.CheckpointRef\x12\x37\n\x07outputs\x18\r \x03(\x0b\x32&.intertie.api.federation.v1.StoredFileB\x0c\n\n_exit_code\"9\n\x10ListNodesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"[\n\x11ListNodesResponse\x12-\n\x05nodes\x18\x01 \x03(\x0b\x32\x1e.intertie.api.regional.v1.Node\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1e\n\x0eGetNodeRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"K\n\x0fListRunsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tlive_only\x18\x03 \x01(\x08\"\\\n\x10ListRunsResponse\x12/\n\x04runs\x18\x01 \x03(\x0b\x32!.intertie.api.regional.v1.PoolRun\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"a\n\x17\x43reateNativeTaskRequest\x12\x32\n\x04spec\x18\x01 \x01(\x0b\x32$.intertie.api.federation.v1.TaskSpec\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"C\n\x0f\x45victRunRequest\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"\\\n\x17\x43reateAdjustmentRequest\x12\x0b\n\x03seq\x18\x01 \x01(\x03\x12\x10\n\x08quantity\x18\x02 \x01(\x03\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"\'\n\x18\x43reateAdjustmentResponse\x12\x0b\n\x03rid\x18\x01 \x01(\t2\xea\x04\n\x0bPoolService\x12\x64\n\tListNodes\x12*.intertie.api.regional.v1.ListNodesRequest\x1a+.intertie.api.regional.v1.ListNodesResponse\x12S\n\x07GetNode\x12(.intertie.api.regional.v1.GetNodeRequest\x1a\x1e.intertie.api.regional.v1.Node\x12\x61\n\x08ListRuns\x12).intertie.api.regional.v1.ListRunsRequest\x1a*.intertie.api.regional.v1.ListRunsResponse\x12h\n\x10\x43reateNativeTask\x12\x31.intertie.api.regional.v1.CreateNativeTaskRequest\x1a!.intertie.api.regional.v1.PoolRun\x12X\n\x08\x45victRun\x12).intertie.api.regional.v1.EvictRunRequest\x1a!.intertie.api.regional.v1.PoolRun\x12y\n\x10\x43reateAdjustment\x12\x31.intertie.api.regional.v1.CreateAdjustmentRequest\x1a\x32.intertie.api.regional.v1.CreateAdjustmentResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+intertie/api/regional/v1/pool_service.proto\x12\x18intertie.api.regional.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&intertie/api/federation/v1/files.proto\x1a%intertie/api/federation/v1/pool.proto\x1a\'intertie/api/federation/v1/states.proto\x1a*intertie/api/federation/v1/task_spec.proto\x1a&intertie/api/federation/v1/token.proto\x1a&intertie/api/regional/v1/lending.proto\"\xe0\x02\n\x04Node\x12\x0c\n\x04name\x18\x01 \x01(\t\x12>\n\x0creachability\x18\x02 \x01(\x0e\x32(.intertie.api.federation.v1.Reachability\x12-\n\tseen_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12>\n\ncapability\x18\x04 \x01(\x0b\x32*.intertie.api.federation.v1.NodeCapability\x12\x17\n\x0f\x66ree_cpu_millis\x18\x05 \x01(\x05\x12\x19\n\x11\x66ree_memory_bytes\x18\x06 \x01(\x03\x12\x17\n\x0f\x66ree_disk_bytes\x18\x07 \x01(\x03\x12\x14\n\x0c\x66ree_devices\x18\x08 \x01(\x05\x12\x0c\n\x04runs\x18\t \x01(\x05\x12\x13\n\x0bincarnation\x18\n \x01(\t\x12\x15\n\runfenced_runs\x18\x0b \x01(\x05\"\x8f\x04\n\x07PoolRun\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x30\n\x05token\x18\x02 \x01(\x0b\x32!.intertie.api.federation.v1.Token\x12\x33\n\x05state\x18\x03 \x01(\x0e\x32$.intertie.api.federation.v1.RunState\x12\x34\n\x07outcome\x18\x04 \x01(\x0e\x32#.intertie.api.federation.v1.Outcome\x12\x0e\n\x06native\x18\x05 \x01(\x08\x12\x0c\n\x04node\x18\x06 \x01(\t\x12.\n\nqueue_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstart_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x16\n\texit_code\x18\n \x01(\x05H\x00\x88\x01\x01\x12\x0f\n\x07message\x18\x0b \x01(\t\x12=\n\ncheckpoint\x18\x0c \x01(\x0b\x32).intertie.api.federation.v1.CheckpointRef\x12\x37\n\x07outputs\x18\r \x03(\x0b\x32&.intertie.api.federation.v1.StoredFileB\x0c\n\n_exit_code\"9\n\x10ListNodesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"[\n\x11ListNodesResponse\x12-\n\x05nodes\x18\x01 \x03(\x0b\x32\x1e.intertie.api.regional.v1.Node\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1e\n\x0eGetNodeRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"K\n\x0fListRunsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tlive_only\x18\x03 \x01(\x08\"\\\n\x10ListRunsResponse\x12/\n\x04runs\x18\x01 \x03(\x0b\x32!.intertie.api.regional.v1.PoolRun\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"a\n\x17\x43reateNativeTaskRequest\x12\x32\n\x04spec\x18\x01 \x01(\x0b\x32$.intertie.api.federation.v1.TaskSpec\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"C\n\x0f\x45victRunRequest\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"\\\n\x17\x43reateAdjustmentRequest\x12\x0b\n\x03seq\x18\x01 \x01(\x03\x12\x10\n\x08quantity\x18\x02 \x01(\x03\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"\'\n\x18\x43reateAdjustmentResponse\x12\x0b\n\x03rid\x18\x01 \x01(\t\"\x19\n\x17GetLendingPolicyRequest\"~\n\x17SetLendingPolicyRequest\x12\x31\n\x06policy\x18\x01 \x01(\x0b\x32!.intertie.api.regional.v1.Lending\x12\x0c\n\x04\x65tag\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"\xc7\x01\n\x14\x43reateReclaimRequest\x12\x34\n\x08quantity\x18\x01 \x01(\x0b\x32\".intertie.api.regional.v1.Quantity\x12+\n\x08\x64\x65\x61\x64line\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12(\n\x05lasts\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x12\n\nrequest_id\x18\x05 \x01(\t\"!\n\x11GetReclaimRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"<\n\x13ListReclaimsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"d\n\x14ListReclaimsResponse\x12\x33\n\x08reclaims\x18\x01 \x03(\x0b\x32!.intertie.api.regional.v1.Reclaim\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"8\n\x14\x43\x61ncelReclaimRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t2\xd3\t\n\x0bPoolService\x12\x64\n\tListNodes\x12*.intertie.api.regional.v1.ListNodesRequest\x1a+.intertie.api.regional.v1.ListNodesResponse\x12S\n\x07GetNode\x12(.intertie.api.regional.v1.GetNodeRequest\x1a\x1e.intertie.api.regional.v1.Node\x12\x61\n\x08ListRuns\x12).intertie.api.regional.v1.ListRunsRequest\x1a*.intertie.api.regional.v1.ListRunsResponse\x12h\n\x10\x43reateNativeTask\x12\x31.intertie.api.regional.v1.CreateNativeTaskRequest\x1a!.intertie.api.regional.v1.PoolRun\x12X\n\x08\x45victRun\x12).intertie.api.regional.v1.EvictRunRequest\x1a!.intertie.api.regional.v1.PoolRun\x12y\n\x10\x43reateAdjustment\x12\x31.intertie.api.regional.v1.CreateAdjustmentRequest\x1a\x32.intertie.api.regional.v1.CreateAdjustmentResponse\x12h\n\x10GetLendingPolicy\x12\x31.intertie.api.regional.v1.GetLendingPolicyRequest\x1a!.intertie.api.regional.v1.Lending\x12h\n\x10SetLendingPolicy\x12\x31.intertie.api.regional.v1.SetLendingPolicyRequest\x1a!.intertie.api.regional.v1.Lending\x12\x62\n\rCreateReclaim\x12..intertie.api.regional.v1.CreateReclaimRequest\x1a!.intertie.api.regional.v1.Reclaim\x12\\\n\nGetReclaim\x12+.intertie.api.regional.v1.GetReclaimRequest\x1a!.intertie.api.regional.v1.Reclaim\x12m\n\x0cListReclaims\x12-.intertie.api.regional.v1.ListReclaimsRequest\x1a..intertie.api.regional.v1.ListReclaimsResponse\x12\x62\n\rCancelReclaim\x12..intertie.api.regional.v1.CancelReclaimRequest\x1a!.intertie.api.regional.v1.Reclaimb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'intertie.api.regional.v1.pool_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_NODE']._serialized_start=311
-  _globals['_NODE']._serialized_end=663
-  _globals['_POOLRUN']._serialized_start=666
-  _globals['_POOLRUN']._serialized_end=1193
-  _globals['_LISTNODESREQUEST']._serialized_start=1195
-  _globals['_LISTNODESREQUEST']._serialized_end=1252
-  _globals['_LISTNODESRESPONSE']._serialized_start=1254
-  _globals['_LISTNODESRESPONSE']._serialized_end=1345
-  _globals['_GETNODEREQUEST']._serialized_start=1347
-  _globals['_GETNODEREQUEST']._serialized_end=1377
-  _globals['_LISTRUNSREQUEST']._serialized_start=1379
-  _globals['_LISTRUNSREQUEST']._serialized_end=1454
-  _globals['_LISTRUNSRESPONSE']._serialized_start=1456
-  _globals['_LISTRUNSRESPONSE']._serialized_end=1548
-  _globals['_CREATENATIVETASKREQUEST']._serialized_start=1550
-  _globals['_CREATENATIVETASKREQUEST']._serialized_end=1647
-  _globals['_EVICTRUNREQUEST']._serialized_start=1649
-  _globals['_EVICTRUNREQUEST']._serialized_end=1716
-  _globals['_CREATEADJUSTMENTREQUEST']._serialized_start=1718
-  _globals['_CREATEADJUSTMENTREQUEST']._serialized_end=1810
-  _globals['_CREATEADJUSTMENTRESPONSE']._serialized_start=1812
-  _globals['_CREATEADJUSTMENTRESPONSE']._serialized_end=1851
-  _globals['_POOLSERVICE']._serialized_start=1854
-  _globals['_POOLSERVICE']._serialized_end=2472
+  _globals['_NODE']._serialized_start=383
+  _globals['_NODE']._serialized_end=735
+  _globals['_POOLRUN']._serialized_start=738
+  _globals['_POOLRUN']._serialized_end=1265
+  _globals['_LISTNODESREQUEST']._serialized_start=1267
+  _globals['_LISTNODESREQUEST']._serialized_end=1324
+  _globals['_LISTNODESRESPONSE']._serialized_start=1326
+  _globals['_LISTNODESRESPONSE']._serialized_end=1417
+  _globals['_GETNODEREQUEST']._serialized_start=1419
+  _globals['_GETNODEREQUEST']._serialized_end=1449
+  _globals['_LISTRUNSREQUEST']._serialized_start=1451
+  _globals['_LISTRUNSREQUEST']._serialized_end=1526
+  _globals['_LISTRUNSRESPONSE']._serialized_start=1528
+  _globals['_LISTRUNSRESPONSE']._serialized_end=1620
+  _globals['_CREATENATIVETASKREQUEST']._serialized_start=1622
+  _globals['_CREATENATIVETASKREQUEST']._serialized_end=1719
+  _globals['_EVICTRUNREQUEST']._serialized_start=1721
+  _globals['_EVICTRUNREQUEST']._serialized_end=1788
+  _globals['_CREATEADJUSTMENTREQUEST']._serialized_start=1790
+  _globals['_CREATEADJUSTMENTREQUEST']._serialized_end=1882
+  _globals['_CREATEADJUSTMENTRESPONSE']._serialized_start=1884
+  _globals['_CREATEADJUSTMENTRESPONSE']._serialized_end=1923
+  _globals['_GETLENDINGPOLICYREQUEST']._serialized_start=1925
+  _globals['_GETLENDINGPOLICYREQUEST']._serialized_end=1950
+  _globals['_SETLENDINGPOLICYREQUEST']._serialized_start=1952
+  _globals['_SETLENDINGPOLICYREQUEST']._serialized_end=2078
+  _globals['_CREATERECLAIMREQUEST']._serialized_start=2081
+  _globals['_CREATERECLAIMREQUEST']._serialized_end=2280
+  _globals['_GETRECLAIMREQUEST']._serialized_start=2282
+  _globals['_GETRECLAIMREQUEST']._serialized_end=2315
+  _globals['_LISTRECLAIMSREQUEST']._serialized_start=2317
+  _globals['_LISTRECLAIMSREQUEST']._serialized_end=2377
+  _globals['_LISTRECLAIMSRESPONSE']._serialized_start=2379
+  _globals['_LISTRECLAIMSRESPONSE']._serialized_end=2479
+  _globals['_CANCELRECLAIMREQUEST']._serialized_start=2481
+  _globals['_CANCELRECLAIMREQUEST']._serialized_end=2537
+  _globals['_POOLSERVICE']._serialized_start=2540
+  _globals['_POOLSERVICE']._serialized_end=3775
 # @@protoc_insertion_point(module_scope)

@@ -1,11 +1,13 @@
 import datetime
 
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from intertie.api.federation.v1 import files_pb2 as _files_pb2
 from intertie.api.federation.v1 import pool_pb2 as _pool_pb2
 from intertie.api.federation.v1 import states_pb2 as _states_pb2
 from intertie.api.federation.v1 import task_spec_pb2 as _task_spec_pb2
 from intertie.api.federation.v1 import token_pb2 as _token_pb2
+from intertie.api.regional.v1 import lending_pb2 as _lending_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -145,3 +147,63 @@ class CreateAdjustmentResponse(_message.Message):
     RID_FIELD_NUMBER: _ClassVar[int]
     rid: str
     def __init__(self, rid: _Optional[str] = ...) -> None: ...
+
+class GetLendingPolicyRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class SetLendingPolicyRequest(_message.Message):
+    __slots__ = ("policy", "etag", "reason", "request_id")
+    POLICY_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    policy: _lending_pb2.Lending
+    etag: str
+    reason: str
+    request_id: str
+    def __init__(self, policy: _Optional[_Union[_lending_pb2.Lending, _Mapping]] = ..., etag: _Optional[str] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class CreateReclaimRequest(_message.Message):
+    __slots__ = ("quantity", "deadline", "lasts", "reason", "request_id")
+    QUANTITY_FIELD_NUMBER: _ClassVar[int]
+    DEADLINE_FIELD_NUMBER: _ClassVar[int]
+    LASTS_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    quantity: _lending_pb2.Quantity
+    deadline: _duration_pb2.Duration
+    lasts: _duration_pb2.Duration
+    reason: str
+    request_id: str
+    def __init__(self, quantity: _Optional[_Union[_lending_pb2.Quantity, _Mapping]] = ..., deadline: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., lasts: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class GetReclaimRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class ListReclaimsRequest(_message.Message):
+    __slots__ = ("page_size", "page_token")
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    page_size: int
+    page_token: str
+    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListReclaimsResponse(_message.Message):
+    __slots__ = ("reclaims", "next_page_token")
+    RECLAIMS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    reclaims: _containers.RepeatedCompositeFieldContainer[_lending_pb2.Reclaim]
+    next_page_token: str
+    def __init__(self, reclaims: _Optional[_Iterable[_Union[_lending_pb2.Reclaim, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class CancelReclaimRequest(_message.Message):
+    __slots__ = ("name", "request_id")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    request_id: str
+    def __init__(self, name: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from intertie.api.regional.v1 import lending_pb2 as intertie_dot_api_dot_regional_dot_v1_dot_lending__pb2
 from intertie.api.regional.v1 import pool_service_pb2 as intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2
 
 GRPC_GENERATED_VERSION = '1.76.0'
@@ -65,6 +66,36 @@ class PoolServiceStub(object):
                 request_serializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.CreateAdjustmentRequest.SerializeToString,
                 response_deserializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.CreateAdjustmentResponse.FromString,
                 _registered_method=True)
+        self.GetLendingPolicy = channel.unary_unary(
+                '/intertie.api.regional.v1.PoolService/GetLendingPolicy',
+                request_serializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.GetLendingPolicyRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_regional_dot_v1_dot_lending__pb2.Lending.FromString,
+                _registered_method=True)
+        self.SetLendingPolicy = channel.unary_unary(
+                '/intertie.api.regional.v1.PoolService/SetLendingPolicy',
+                request_serializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.SetLendingPolicyRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_regional_dot_v1_dot_lending__pb2.Lending.FromString,
+                _registered_method=True)
+        self.CreateReclaim = channel.unary_unary(
+                '/intertie.api.regional.v1.PoolService/CreateReclaim',
+                request_serializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.CreateReclaimRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_regional_dot_v1_dot_lending__pb2.Reclaim.FromString,
+                _registered_method=True)
+        self.GetReclaim = channel.unary_unary(
+                '/intertie.api.regional.v1.PoolService/GetReclaim',
+                request_serializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.GetReclaimRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_regional_dot_v1_dot_lending__pb2.Reclaim.FromString,
+                _registered_method=True)
+        self.ListReclaims = channel.unary_unary(
+                '/intertie.api.regional.v1.PoolService/ListReclaims',
+                request_serializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.ListReclaimsRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.ListReclaimsResponse.FromString,
+                _registered_method=True)
+        self.CancelReclaim = channel.unary_unary(
+                '/intertie.api.regional.v1.PoolService/CancelReclaim',
+                request_serializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.CancelReclaimRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_regional_dot_v1_dot_lending__pb2.Reclaim.FromString,
+                _registered_method=True)
 
 
 class PoolServiceServicer(object):
@@ -113,6 +144,48 @@ class PoolServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetLendingPolicy(self, request, context):
+        """Returns what the region lends.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetLendingPolicy(self, request, context):
+        """Replaces what the region lends; guests above it are given notice.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateReclaim(self, request, context):
+        """Takes an amount back from guests, within a deadline.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetReclaim(self, request, context):
+        """Returns a reclaim.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListReclaims(self, request, context):
+        """Lists reclaims, the newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CancelReclaim(self, request, context):
+        """Ends a reclaim: the amount is lent again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_PoolServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -145,6 +218,36 @@ def add_PoolServiceServicer_to_server(servicer, server):
                     servicer.CreateAdjustment,
                     request_deserializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.CreateAdjustmentRequest.FromString,
                     response_serializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.CreateAdjustmentResponse.SerializeToString,
+            ),
+            'GetLendingPolicy': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetLendingPolicy,
+                    request_deserializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.GetLendingPolicyRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_regional_dot_v1_dot_lending__pb2.Lending.SerializeToString,
+            ),
+            'SetLendingPolicy': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetLendingPolicy,
+                    request_deserializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.SetLendingPolicyRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_regional_dot_v1_dot_lending__pb2.Lending.SerializeToString,
+            ),
+            'CreateReclaim': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateReclaim,
+                    request_deserializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.CreateReclaimRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_regional_dot_v1_dot_lending__pb2.Reclaim.SerializeToString,
+            ),
+            'GetReclaim': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetReclaim,
+                    request_deserializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.GetReclaimRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_regional_dot_v1_dot_lending__pb2.Reclaim.SerializeToString,
+            ),
+            'ListReclaims': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListReclaims,
+                    request_deserializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.ListReclaimsRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.ListReclaimsResponse.SerializeToString,
+            ),
+            'CancelReclaim': grpc.unary_unary_rpc_method_handler(
+                    servicer.CancelReclaim,
+                    request_deserializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.CancelReclaimRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_regional_dot_v1_dot_lending__pb2.Reclaim.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -310,6 +413,168 @@ class PoolService(object):
             '/intertie.api.regional.v1.PoolService/CreateAdjustment',
             intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.CreateAdjustmentRequest.SerializeToString,
             intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.CreateAdjustmentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetLendingPolicy(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.regional.v1.PoolService/GetLendingPolicy',
+            intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.GetLendingPolicyRequest.SerializeToString,
+            intertie_dot_api_dot_regional_dot_v1_dot_lending__pb2.Lending.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetLendingPolicy(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.regional.v1.PoolService/SetLendingPolicy',
+            intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.SetLendingPolicyRequest.SerializeToString,
+            intertie_dot_api_dot_regional_dot_v1_dot_lending__pb2.Lending.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateReclaim(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.regional.v1.PoolService/CreateReclaim',
+            intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.CreateReclaimRequest.SerializeToString,
+            intertie_dot_api_dot_regional_dot_v1_dot_lending__pb2.Reclaim.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetReclaim(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.regional.v1.PoolService/GetReclaim',
+            intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.GetReclaimRequest.SerializeToString,
+            intertie_dot_api_dot_regional_dot_v1_dot_lending__pb2.Reclaim.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListReclaims(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.regional.v1.PoolService/ListReclaims',
+            intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.ListReclaimsRequest.SerializeToString,
+            intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.ListReclaimsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CancelReclaim(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.regional.v1.PoolService/CancelReclaim',
+            intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.CancelReclaimRequest.SerializeToString,
+            intertie_dot_api_dot_regional_dot_v1_dot_lending__pb2.Reclaim.FromString,
             options,
             channel_credentials,
             insecure,
