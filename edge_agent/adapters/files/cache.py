@@ -2,9 +2,14 @@
 
 Blobs that a staging holds are not dropped, even beyond the bound. Read-only files of tasks are hard
 links into the cache; all others are copies. Must not fetch: whoever gives a file has verified it.
+
+A blob is adopted only when it is durable: its bytes are synced before it gets its name. What was
+found at the start, or changed since, is read against its digest before it is used, and one that is
+torn (a crash of the machine, a task of the same user) is dropped and fetched again.
 """
 
 import asyncio
+import hashlib
 import os
 import shutil
 from collections import Counter, OrderedDict
@@ -27,6 +32,8 @@ class BlobCache:
         self._max_bytes = max_bytes
         self._sizes: OrderedDict[str, int] = OrderedDict()
         self._held: Counter[str] = Counter()
+        self._seen: dict[str, tuple[int, int]] = {}
+        """Length and time of the last change of each blob whose digest was verified."""
         self._locks: dict[str, asyncio.Lock] = {}
         self.bytes = 0
 
@@ -64,10 +71,12 @@ class BlobCache:
         assert self._held[sha256] > 0, "hold a blob before asking for it"
         lock = self._locks.setdefault(sha256, asyncio.Lock())
         async with lock:
+            if sha256 in self._sizes and not await asyncio.to_thread(self._is_whole, sha256, size):
+                self._drop(sha256)
             if sha256 not in self._sizes:
                 part = self._folder / "parts" / sha256
                 await fetch(part)
-                await asyncio.to_thread(self._adopt, part, sha256)
+                self._seen[sha256] = await asyncio.to_thread(self._adopt, part, sha256)
                 self._sizes[sha256] = size
                 self.bytes += size
                 self._trim()
@@ -76,11 +85,37 @@ class BlobCache:
             del self._locks[sha256]
         return self.path(sha256)
 
-    def _adopt(self, part: Path, sha256: str) -> None:
+    def _is_whole(self, sha256: str, size: int) -> bool:
+        """Whether a blob's file is the blob; read only when it is not known to be. Blocks."""
+        try:
+            with self.path(sha256).open("rb") as file:
+                status = os.fstat(file.fileno())
+                if status.st_size != size:
+                    return False
+                if self._seen.get(sha256) == _state(status):
+                    return True
+                if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+                    return False
+        except OSError:
+            return False
+        self._seen[sha256] = _state(status)
+        return True
+
+    def _adopt(self, part: Path, sha256: str) -> tuple[int, int]:
         path = self.path(sha256)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         part.chmod(CACHED_MODE)
-        part.replace(path)
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+            status = os.fstat(file.fileno())
+        part.replace(path)  # a crash may undo this: then the blob is absent, not torn
+        return _state(status)
+
+    def _drop(self, sha256: str) -> None:
+        self.bytes -= self._sizes.pop(sha256)
+        self._seen.pop(sha256, None)
+        with suppress(FileNotFoundError):
+            self.path(sha256).unlink()
 
     def _trim(self) -> None:
         if self.bytes <= self._max_bytes:
@@ -89,9 +124,11 @@ class BlobCache:
             if self.bytes <= self._max_bytes:
                 return
             if self._held[sha256] <= 0:
-                self.bytes -= self._sizes.pop(sha256)
-                with suppress(FileNotFoundError):
-                    self.path(sha256).unlink()
+                self._drop(sha256)
+
+
+def _state(status: os.stat_result) -> tuple[int, int]:
+    return status.st_size, status.st_mtime_ns
 
 
 def place(blob: Path, target: Path, mode: int, uid: int | None) -> None:

@@ -78,9 +78,18 @@ class RegionBlobs:
             IntertieError: NOT_FOUND, DIGEST_MISMATCH (the file is removed).
             OSError: the disk refused.
         """
-        await self._persist(lambda: self._download(sha256, size, path))
+        if await self._persist(lambda: self._receive(sha256, size, path)):
+            return
+        # The beginning may have been torn by a crash: its bytes come once more, from the first.
+        if not await self._persist(lambda: self._receive(sha256, size, path)):
+            raise error(
+                Reason.DIGEST_MISMATCH,
+                f"The region's bytes of blob {sha256} are not that blob.",
+                remedy="Upload it again.",
+            )
 
-    async def _download(self, sha256: str, size: int, path: Path) -> None:
+    async def _receive(self, sha256: str, size: int, path: Path) -> bool:
+        """Go on at the end of the file; whether it is the blob then. Else it is removed."""
         async with self._slots:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             try:
@@ -93,13 +102,10 @@ class RegionBlobs:
                     await asyncio.to_thread(_write_all, fd, data)
             finally:
                 os.close(fd)
-        if offset != size or digest.hexdigest() != sha256:
-            path.unlink(missing_ok=True)
-            raise error(
-                Reason.DIGEST_MISMATCH,
-                f"The region's bytes of blob {sha256} are not that blob.",
-                remedy="Upload it again.",
-            )
+        if offset == size and digest.hexdigest() == sha256:
+            return True
+        path.unlink(missing_ok=True)
+        return False
 
     async def get(self, sha256: str, max_bytes: int) -> bytes:
         """A small blob.

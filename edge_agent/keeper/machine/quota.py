@@ -1,8 +1,9 @@
-"""How much disk a run's directory takes: measured in slices, so that a huge tree blocks nothing.
+"""How much disk a run's directories take: measured in slices, so that a huge tree blocks nothing.
 
-Counts allocated blocks, not lengths (sparse files are free), shares hard links among their names,
-follows no symbolic link and crosses no mount. A file that is deleted but open is not seen; a single
-file is bounded exactly, by RLIMIT_FSIZE (`machine/process.py`).
+Counts allocated blocks, not lengths (sparse files are free), and each file once and in full however
+many names it has: a name outside of the run makes nothing cheaper. Follows no symbolic link and
+crosses no mount. A file that is deleted but open is not seen; a single file is bounded exactly, by
+RLIMIT_FSIZE (`machine/process.py`).
 """
 
 import os
@@ -15,18 +16,22 @@ REST_NS: Final = 1_000_000_000
 REST_FACTOR: Final = 50
 """A scan that took t is repeated after 50 t at the earliest: at most 2% of a core for one run."""
 
+MAX_REMEMBERED: Final = 200_000
+"""Files with several names that one scan remembers; beyond, each name counts as a file."""
+
 
 def scan(roots: tuple[str, ...]) -> Iterator[int]:
     """Yields the bytes found so far after every entry; a vanished directory counts nothing."""
     total = 0
+    seen: set[tuple[int, int]] = set()
     for root in roots:
         found = 0
-        for found in _scan_one(root):
+        for found in _scan_one(root, seen):
             yield total + found
         total += found
 
 
-def _scan_one(root: str) -> Iterator[int]:
+def _scan_one(root: str, seen: set[tuple[int, int]]) -> Iterator[int]:
     total = 0
     try:
         device = os.lstat(root).st_dev
@@ -50,10 +55,22 @@ def _scan_one(root: str) -> Iterator[int]:
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(entry.path)
                     total += status.st_blocks * 512
-                else:
-                    total += status.st_blocks * 512 // max(status.st_nlink, 1)
+                elif _is_new(status, seen):
+                    total += status.st_blocks * 512
                 yield total
     yield total
+
+
+def _is_new(status: os.stat_result, seen: set[tuple[int, int]]) -> bool:
+    """Whether this name is the first of its file in this scan."""
+    if status.st_nlink < 2 or status.st_blocks == 0:
+        return True
+    file = (status.st_dev, status.st_ino)
+    if file in seen:
+        return False
+    if len(seen) < MAX_REMEMBERED:
+        seen.add(file)
+    return True
 
 
 class DiskMeter:

@@ -1,6 +1,7 @@
 """Folders, trees, the cache, and files that tasks wrote."""
 
 import asyncio
+import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -255,11 +256,87 @@ async def test_many_who_ask_at_once_fetch_once(cache: BlobCache) -> None:
     assert len(fetches) == 1
 
 
-async def test_a_restarted_cache_finds_what_it_had(cache: BlobCache, tmp_path: Path) -> None:
-    await put(cache, "aa1", 40)
+WHOLE = b"the whole blob"
+DIGEST = hashlib.sha256(WHOLE).hexdigest()
+
+
+@pytest.fixture
+def fetches() -> list[Path]:
+    return []
+
+
+@pytest.fixture
+def use(fetches: list[Path]) -> Any:
+    """Needs the blob from a cache; each fetch is remembered."""
+
+    async def fetch(part: Path) -> None:
+        fetches.append(part)
+        part.write_bytes(WHOLE)
+
+    async def use(cache: BlobCache) -> bytes:
+        with cache.holding([DIGEST]):
+            return (await cache.need(DIGEST, len(WHOLE), fetch)).read_bytes()
+
+    return use
+
+
+def restarted(cache: BlobCache, tmp_path: Path) -> BlobCache:
     again = BlobCache(tmp_path / "cache", 100)
     again.load()
-    assert again.bytes == 40
+    assert again.bytes == cache.bytes
+    return again
+
+
+async def test_a_restarted_cache_finds_what_it_had(
+    cache: BlobCache, tmp_path: Path, use: Any, fetches: list[Path]
+) -> None:
+    await use(cache)
+    again = restarted(cache, tmp_path)
+    assert await use(again) == await use(again) == WHOLE
+    assert len(fetches) == 1
+
+
+@pytest.mark.parametrize("torn", [b"", WHOLE[:5], bytes(len(WHOLE)), WHOLE + b"x"])
+@pytest.mark.parametrize("restart", [True, False])
+async def test_a_torn_blob_is_fetched_again(
+    cache: BlobCache, tmp_path: Path, use: Any, fetches: list[Path], torn: bytes, restart: bool
+) -> None:
+    await use(cache)
+    path = cache.path(DIGEST)
+    os.utime(path, ns=(0, 0))  # an earlier instant, whatever the kernel's tick
+    path.chmod(0o644)
+    path.write_bytes(torn)
+    again = BlobCache(tmp_path / "cache", 100) if restart else cache
+    if restart:
+        again.load()
+    assert await use(again) == WHOLE
+    assert len(fetches) == 2
+    assert again.bytes == len(WHOLE)
+    assert path.stat().st_mode & 0o777 == 0o444
+
+
+async def test_a_blob_that_vanished_is_fetched_again(
+    cache: BlobCache, use: Any, fetches: list[Path]
+) -> None:
+    await use(cache)
+    cache.path(DIGEST).unlink()
+    assert await use(cache) == WHOLE
+    assert len(fetches) == 2
+
+
+async def test_a_blob_is_synced_before_it_gets_its_name(
+    cache: BlobCache, use: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named: list[bool] = []
+    real = os.fsync
+
+    def synced(fd: int) -> None:
+        named.append(cache.path(DIGEST).exists())
+        real(fd)
+
+    monkeypatch.setattr("os.fsync", synced)
+    await use(cache)
+    assert named == [False]
 
 
 def test_a_writable_file_is_a_copy_and_a_read_only_one_a_link(tmp_path: Path) -> None:
