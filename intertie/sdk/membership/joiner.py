@@ -15,6 +15,7 @@ from intertie.api.regional.v1.enrollment_service_pb2_grpc import (
     EnrollmentServiceStub as RegionalEnrollmentServiceStub,
 )
 from intertie.clock import SystemClock
+from intertie.errors import IntertieError, Reason, error
 from intertie.pki.join.strings import JoinString, Purpose, parse_join_string
 from intertie.pki.spiffe import federation_dns_name, parse, region_trust_domain
 from intertie.ports import Clock
@@ -25,6 +26,9 @@ from intertie.transport.failure import error_from_rpc
 from intertie.transport.pinning import Pinned, fetch_pinned
 from intertie.transport.versions import PROTOCOL_MAX, PROTOCOL_MIN, software
 
+_OTHER_NAME = "Hostname Verification"
+"""In what gRPC says of a server that proves another name than the one that was asked for."""
+
 
 class Joiner:
     """See the module's text. For one event loop; close it.
@@ -33,10 +37,14 @@ class Joiner:
         token: the join string, taken apart.
         pinned: the server's root.
         channel: to the joining port.
+        endpoint: where that is.
     """
 
-    def __init__(self, token: JoinString, pinned: Pinned, channel: grpc.aio.Channel) -> None:
+    def __init__(
+        self, token: JoinString, pinned: Pinned, channel: grpc.aio.Channel, endpoint: str
+    ) -> None:
         self.token = token
+        self.endpoint = endpoint
         self.pinned = pinned
         self._channel = channel
 
@@ -52,7 +60,8 @@ class Joiner:
         pinned = await fetch_pinned(endpoint, token.pin)
         name = server_name(token, pinned.trust_domain)
         credentials = anonymous_credentials(pinned.root_pem)
-        return cls(token, pinned, open_channel(endpoint, name, credentials, clock or SystemClock()))
+        channel = open_channel(endpoint, name, credentials, clock or SystemClock())
+        return cls(token, pinned, channel, endpoint)
 
     async def __aenter__(self) -> Self:
         return self
@@ -84,12 +93,12 @@ class Joiner:
             validate_only=check,
         )
         stub = EnrollmentServiceStub(self._channel)
-        return JOIN.from_pb(await _told(stub.RequestJoin(request)))
+        return JOIN.from_pb(await self._told(stub.RequestJoin(request)))
 
     async def get_join(self) -> Join:
         """How far the join of this token is."""
         request = pb.GetJoinRequest(name=f"joins/{self.token.token_id}", token=self.token.reveal())
-        return JOIN.from_pb(await _told(EnrollmentServiceStub(self._channel).GetJoin(request)))
+        return JOIN.from_pb(await self._told(EnrollmentServiceStub(self._channel).GetJoin(request)))
 
     async def enroll(self, node: str, csr_pem: bytes = b"", *, check: bool = False) -> Enrollment:
         """Redeem a node token, at the region that made it."""
@@ -103,7 +112,25 @@ class Joiner:
             validate_only=check,
         )
         stub = RegionalEnrollmentServiceStub(self._channel)
-        return ENROLLMENT.from_pb(await _told(stub.Enroll(request)))
+        return ENROLLMENT.from_pb(await self._told(stub.Enroll(request)))
+
+    async def _told(self, call: Any) -> Any:  # noqa: ANN401 - the method's answer
+        try:
+            return await call
+        except grpc.aio.AioRpcError as failure:
+            if _OTHER_NAME in (failure.details() or ""):
+                raise _elsewhere(self.token, self.endpoint) from failure
+            raise error_from_rpc(failure) from failure
+
+
+def _elsewhere(token: JoinString, endpoint: str) -> IntertieError:
+    """The server is of this federation, and not the one that the token is for."""
+    made = f"region {token.region}" if token.region else "the federation"
+    return error(
+        Reason.IDENTITY_INVALID,
+        f"{endpoint} is not a server of {made}, which made the token.",
+        remedy="Give the --endpoint that `intertie token create` printed with the token.",
+    )
 
 
 def server_name(token: JoinString, trust_domain: str) -> str:
@@ -112,10 +139,3 @@ def server_name(token: JoinString, trust_domain: str) -> str:
         return federation_dns_name(trust_domain)
     domain = region_trust_domain(token.region, trust_domain)
     return parse(f"spiffe://{domain}/scheduler", trust_domain).dns_name
-
-
-async def _told(call: Any) -> Any:  # noqa: ANN401 - the method's answer
-    try:
-        return await call
-    except grpc.aio.AioRpcError as failure:
-        raise error_from_rpc(failure) from failure
