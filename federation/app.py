@@ -49,7 +49,6 @@ from intertie.clock import SystemClock, SystemIds
 from intertie.drive.drive import Drive, Loaded, Logged, unconfirmed
 from intertie.errors import Reason, error
 from intertie.model.names import SHARDS
-from intertie.model.states import RegionState
 from intertie.model.task import FIRST_EPOCH
 from intertie.pki.bans import Bans
 from intertie.pki.check import PeerCheck
@@ -239,7 +238,7 @@ class Application:
             access=self._access(keys),
             clock=self._clock,
             ids=self._ids,
-            state_of=self._state_of,
+            record_of=self._record_of,
             signing=signer,
         )
 
@@ -269,10 +268,10 @@ class Application:
             price_version=self._prices.version,
         )
 
-    def _state_of(self, region: str) -> RegionState | None:
+    def _record_of(self, region: str) -> RegionRecord | None:
         assert self._pump is not None, "regions are asked for while serving"
         record = self._pump.drive.view.get(REGION, region)
-        return record.state if isinstance(record, RegionRecord) else None
+        return record if isinstance(record, RegionRecord) else None
 
     def _hang_up(self, effect: HangUp) -> None:
         self._links.close(effect.region, effect.why)

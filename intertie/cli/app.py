@@ -44,6 +44,9 @@ COMMANDS: Mapping[str, Entry] = {
     "join": Entry(
         "intertie.cli.joining.join", "join", "Join as a region, a node or a member.", _SETUP
     ),
+    "rejoin": Entry(
+        "intertie.cli.joining.rejoin", "rejoin", "Have a region certified again.", _SETUP
+    ),
     "token": Entry("intertie.cli.joining.token", "app", "Make join tokens.", _SETUP),
     "identity": Entry(
         "intertie.cli.joining.identity", "app", "See what was issued; ban identities.", _SETUP

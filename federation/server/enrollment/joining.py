@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from federation.server.enrollment.approvals import Approvals
 from federation.server.enrollment.office import Office
+from federation.server.enrollment.rejoining import Rejoining
 from intertie.api.federation.v1 import enrollment_service_pb2 as pb
 from intertie.api.federation.v1 import join_pb2
 from intertie.errors import IntertieError, Reason, invalid
@@ -37,11 +38,14 @@ class Joining:
     def __init__(self, office: Office, approvals: Approvals) -> None:
         self._office = office
         self._approvals = approvals
+        self._rejoining = Rejoining(office)
 
     async def request(self, request: pb.RequestJoinRequest, address: str) -> join_pb2.Join:
         """Redeem a token, or only check it."""
         office = self._office
         office.guesses.check(address, office.clock.now())
+        if not request.token and request.HasField("log_key_proof"):
+            return await self._rejoining.request(request, address)
         shown = parse_join_string(request.token)
         try:
             token = await self._known(shown)

@@ -6,6 +6,7 @@ A replica without a signer serves WhoAmI and bans, and says at every other metho
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from federation.domain.region_record import RegionRecord
 from federation.server.enrollment.signing import Signer
 from intertie.api.federation.v1 import join_pb2 as pb
 from intertie.errors import Reason, error
@@ -40,14 +41,14 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Office:
-    """See the module's text. `state_of` says what was decided about a region, None = unknown."""
+    """See the module's text. `record_of` gives what is durable about a region, None = unknown."""
 
     registry: Registry
     bans: BanList
     access: Access
     clock: Clock
     ids: IdSource
-    state_of: Callable[[str], RegionState | None]
+    record_of: Callable[[str], RegionRecord | None]
     signing: Signer | None = None
     guesses: Guesses = field(default_factory=Guesses)
 
@@ -64,7 +65,8 @@ class Office:
 
     def check_region(self, region: str) -> None:
         """Refuse a region that was removed: it stays so. Raises PERMISSION_DENIED."""
-        if self.state_of(region) is RegionState.REMOVED:
+        record = self.record_of(region)
+        if record is not None and record.state is RegionState.REMOVED:
             raise error(
                 Reason.PERMISSION_DENIED,
                 f"Region {region} was removed from the federation, for good.",

@@ -59,9 +59,7 @@ async def join_region(joiner: Joiner, plan: RegionPlan) -> None:
         raise error(Reason.INTERNAL, "The federation approved the join and gave no certificate.")
     region = join.region
     ca = write_ca(plan.directory / "ca", key, join.credentials, joiner.pinned, region)
-    domain = ca.trust_domain
-    _issue(plan, ca, "identity", f"spiffe://{domain}/scheduler")
-    _issue(plan, ca, "operator", f"spiffe://{domain}/operator/{OPERATOR}")
+    issue_identities(plan.directory, ca, plan.hosts)
     config = plan.directory / "config.toml"
     cites = join.federation.price_version or "none"
     write_config(
@@ -111,12 +109,19 @@ async def _decided(joiner: Joiner, plan: RegionPlan, join: Join) -> Join | None:
     return join
 
 
-def _issue(plan: RegionPlan, ca: Authority, folder: str, subject: str) -> None:
-    spiffe_id = parse(subject, ca.federation)
-    key = new_key()
-    hosts = tuple(plan.hosts) if spiffe_id.role in SERVING_ROLES else ()
-    issued = issue(ca, spiffe_id, key.public_key(), SystemClock().now(), hosts=hosts)
-    write_identity(plan.directory / folder, key, issued)
+def issue_identities(directory: Path, ca: Authority, hosts: Sequence[str]) -> None:
+    """Issue the scheduler's identity and the first operator's, by the region's own CA."""
+    subjects = {
+        "identity": f"spiffe://{ca.trust_domain}/scheduler",
+        "operator": f"spiffe://{ca.trust_domain}/operator/{OPERATOR}",
+    }
+    for folder, subject in subjects.items():
+        spiffe_id = parse(subject, ca.federation)
+        key = new_key()
+        dialled = tuple(hosts) if spiffe_id.role in SERVING_ROLES else ()
+        now = SystemClock().now()
+        issued = issue(ca, spiffe_id, key.public_key(), now, hosts=dialled)
+        write_identity(directory / folder, key, issued)
 
 
 def _write_context(plan: RegionPlan, region: str, access: FederationAccess) -> None:

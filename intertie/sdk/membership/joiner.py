@@ -19,7 +19,7 @@ from intertie.errors import IntertieError, Reason, error
 from intertie.pki.join.strings import JoinString, Purpose, parse_join_string
 from intertie.pki.spiffe import federation_dns_name, parse, region_trust_domain
 from intertie.ports import Clock
-from intertie.sdk.membership.values import ENROLLMENT, JOIN, Enrollment, Join
+from intertie.sdk.membership.values import ENROLLMENT, JOIN, Enrollment, Join, LogKeyProof
 from intertie.transport.channel import open_channel
 from intertie.transport.credentials import anonymous_credentials
 from intertie.transport.failure import error_from_rpc
@@ -56,7 +56,16 @@ class Joiner:
             IntertieError: INVALID_FIELD for the token, UNREACHABLE, IDENTITY_INVALID for a server
                 with another root than the token names.
         """
-        token = parse_join_string(text)
+        return await cls._open(endpoint, parse_join_string(text), clock)
+
+    @classmethod
+    async def open_pinned(cls, endpoint: str, pin: str, *, clock: Clock | None = None) -> Self:
+        """Get to know the federation again, by the root that was trusted before."""
+        nothing = JoinString("", Purpose.REGION, "", pin, b"")
+        return await cls._open(endpoint, nothing, clock)
+
+    @classmethod
+    async def _open(cls, endpoint: str, token: JoinString, clock: Clock | None) -> Self:
         pinned = await fetch_pinned(endpoint, token.pin)
         name = server_name(token, pinned.trust_domain)
         credentials = anonymous_credentials(pinned.root_pem)
@@ -91,6 +100,23 @@ class Joiner:
             protocol_min=PROTOCOL_MIN,
             protocol_max=PROTOCOL_MAX,
             validate_only=check,
+        )
+        stub = EnrollmentServiceStub(self._channel)
+        return JOIN.from_pb(await self._told(stub.RequestJoin(request)))
+
+    async def rejoin(
+        self, csr_pem: bytes, proof: LogKeyProof, *, hosts: Sequence[str] = ()
+    ) -> Join:
+        """Have a region's key certified by the proof that it is the region."""
+        request = pb.RequestJoinRequest(
+            csr_pem=csr_pem,
+            hosts=hosts,
+            software=software(),
+            protocol_min=PROTOCOL_MIN,
+            protocol_max=PROTOCOL_MAX,
+            log_key_proof=pb.LogKeyProof(
+                region=proof.region, signed_ms=proof.signed_ms, signature=proof.signature
+            ),
         )
         stub = EnrollmentServiceStub(self._channel)
         return JOIN.from_pb(await self._told(stub.RequestJoin(request)))

@@ -123,6 +123,15 @@ class IssuedIdentity:
     banned: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogKeyProof:
+    """A region's signature by its log's key; see `pki.join.proof`."""
+
+    region: str
+    signed_ms: int
+    signature: bytes
+
+
 class DrainState(StrEnum):
     """How far a drain is."""
 

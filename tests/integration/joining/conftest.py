@@ -26,6 +26,7 @@ from federation.config import Config
 from intertie.cli.app import app
 from intertie.cli.dev.cluster import keeper_pids
 from intertie.config import load
+from intertie.pki.authority import create_intermediate
 from intertie.pki.ca_files import write_authority
 from intertie.sdk.contexts import Context, Contexts, load_contexts
 from intertie.testing.pki import FederationPki, federation_pki
@@ -115,6 +116,13 @@ class Place:
         self.regions.append(region)
         return region
 
+    def stop_region(self, region: RegionalApplication) -> None:
+        self.background.run(region.stop())
+        self.regions.remove(region)
+
+    def task_state(self, name: str, config: str = "ann.toml") -> str:
+        return str(self.json("task", "show", name, config=config)["state"])
+
     def use_region_address(self, region: str, application: RegionalApplication) -> None:
         """The operator's context, with the port that the kernel chose."""
         contexts = load_contexts(self.path / f"{region}.toml")
@@ -176,10 +184,16 @@ def pki(tmp_path: Path) -> FederationPki:
 
 
 @pytest.fixture
-def place(tmp_path: Path, pki: FederationPki, log_file: Path) -> Iterator[Place]:
+def place(
+    request: pytest.FixtureRequest, tmp_path: Path, pki: FederationPki, log_file: Path
+) -> Iterator[Place]:
+    """A place; `intermediate` as parameter: the replica does not hold the root's key."""
     assert log_file.exists(), "servers log into it"
     pki.directory("federation/r1", path=tmp_path / "identity")
-    write_authority(tmp_path / "ca", pki.root)
+    signer = pki.root
+    if getattr(request, "param", "") == "intermediate":
+        signer = create_intermediate(pki.root, pki.clock.now())
+    write_authority(tmp_path / "ca", signer)
     flags = [
         f"state_dir={tmp_path / 'state'}",
         f"identity_dir={tmp_path / 'identity'}",
