@@ -68,6 +68,7 @@ from intertie.telemetry.logs import logger
 from intertie.telemetry.metrics import ALARMS, ATTACHED_REGIONS, BUILD, LIVE_TASKS
 from intertie.telemetry.registry import Metrics
 from intertie.transport.layers.bounds import Limits
+from intertie.transport.renewal import Renewal, self_renewal
 from intertie.transport.server import Server, ServerOptions
 from intertie.transport.versions import software
 from intertie.wire.tokens import Tokens
@@ -113,6 +114,7 @@ class Application:
         self._retention: Retention | None = None
         self._grant_reads: GrantReads | None = None
         self._enrollment: Opened | None = None
+        self._renewal: Renewal | None = None
         self._collector: BlobCollector | None = None
         self._task_retention: TaskRetention | None = None
         self._links = Links()
@@ -160,6 +162,9 @@ class Application:
             await self._collector.stop()
         if self._task_retention is not None:
             await self._task_retention.stop()
+        if self._renewal is not None:
+            await self._renewal.stop()
+            self._renewal = None
         if self._enrollment is not None:
             await self._enrollment.close()
             self._enrollment = None
@@ -229,7 +234,16 @@ class Application:
     async def _open_to_joiners(self, pump: Pump, store: Store, keys: Keys) -> None:
         """Add the services by which regions and people join."""
         opened = self._enrollment = await open_enrollment(self.config, store, self.bans)
-        signer = Signer(opened.authority, self._clock) if opened.authority is not None else None
+        signer = None
+        if opened.authority is not None:
+            signer = Signer(opened.authority, self._clock)
+            self._renewal = self_renewal(
+                IdentityDirectory(self.config.identity, self.config.trust_domain),
+                opened.authority,
+                self._clock,
+                random.Random(self._ids.token_hex(16)),  # noqa: S311 - spreads renewals
+            )
+            self._renewal.start()
         office = Office(
             registry=Registry(
                 opened.ledger, self._clock, lambda serial: opened.bans.covers("", serial)

@@ -35,14 +35,14 @@ from intertie.telemetry.metrics import ALARMS, BUILD, LOG_SIZE, REGION_NODES, RE
 from intertie.telemetry.registry import Metrics
 from intertie.transport.blobs import BlobServicer
 from intertie.transport.channels import Channels
-from intertie.transport.renewal import Renewal
+from intertie.transport.renewal import Renewal, self_renewal
 from intertie.transport.server import Server
 from intertie.transport.versions import PROTOCOL_MAX, PROTOCOL_MIN, software
 from intertie.wire.tokens import Tokens
 from regional.adapters.assignments import Assignments
 from regional.adapters.blob_source import BlobSource
 from regional.adapters.enrollment import SHARD as ENROLLMENT_SHARD
-from regional.adapters.enrollment import open_authority, self_renewal
+from regional.adapters.enrollment import open_authority
 from regional.adapters.etcd import Session, read_tls, remember_incarnation
 from regional.adapters.federation_link import FederationLink, Peers
 from regional.adapters.keys import Keys, load_keys

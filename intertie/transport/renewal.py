@@ -8,8 +8,11 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 
+from cryptography import x509
+
 from intertie.errors import IntertieError
-from intertie.pki.issue import Issued, create_csr
+from intertie.pki.authority import Authority
+from intertie.pki.issue import Issued, create_csr, issue, public_key_of_csr
 from intertie.pki.load import IdentityDirectory, write_identity
 from intertie.pki.pending import PENDING, key_at
 from intertie.pki.profile import renew_at_ms
@@ -102,3 +105,32 @@ class Renewal:
     @property
     def _now_ms(self) -> int:
         return self._clock.now().utc_ms
+
+
+def self_renewal(
+    identity: IdentityDirectory,
+    authority: Authority,
+    clock: Clock,
+    rng: random.Random,
+    look_s: float = LOOK_S,
+) -> Renewal:
+    """Renews the leaf of a process that holds its own CA, with the hosts that it has now."""
+
+    async def ask(csr_pem: bytes) -> Issued:
+        own = identity.current
+        assert own.identity.spiffe_id is not None, "a leaf on disk has an ID"
+        key = public_key_of_csr(csr_pem)
+        hosts = hosts_of(own.cert_pem)
+        return await asyncio.to_thread(
+            issue, authority, own.identity.spiffe_id, key, clock.now(), hosts=hosts
+        )
+
+    return Renewal(identity, ask, clock, rng, look_s=look_s)
+
+
+def hosts_of(cert_pem: bytes) -> tuple[str, ...]:
+    """The host names and addresses of a leaf."""
+    cert = x509.load_pem_x509_certificate(cert_pem)
+    names = cert.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    addresses = names.get_values_for_type(x509.IPAddress)
+    return (*names.get_values_for_type(x509.DNSName), *map(str, addresses))
