@@ -18,6 +18,7 @@ import msgspec
 
 from edge_agent.domain.settings import Settings
 from intertie.errors import IntertieError
+from intertie.leaving import leave
 
 _SETTINGS_FD = "--settings-fd"
 
@@ -107,4 +108,4 @@ async def _serve(settings: Settings) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

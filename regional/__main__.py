@@ -14,6 +14,7 @@ from intertie import collector
 from intertie.clock import SystemClock
 from intertie.config import load
 from intertie.errors import IntertieError
+from intertie.leaving import leave
 from intertie.telemetry import logs
 from regional.app import Application
 from regional.config import Config
@@ -76,4 +77,4 @@ async def _serve(config: Config) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())
