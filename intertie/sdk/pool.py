@@ -1,12 +1,15 @@
 """The client of a region's own server, for its operator: nodes, runs, native tasks, corrections."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Self
 
 from intertie.api.regional.v1 import pool_service_pb2 as pb
 from intertie.api.regional.v1.pool_service_pb2_grpc import PoolServiceStub
 from intertie.clock import SystemIds
+from intertie.errors import Reason, error
 from intertie.model.lending import Lending, Quantity, Reclaim
 from intertie.model.spec import TaskSpec
 from intertie.ports import IdSource
@@ -18,6 +21,7 @@ from intertie.sdk.resources import LENDING, NODE, POOL_RUN, QUANTITY, RECLAIM, N
 from intertie.wire.tasks import spec_to_pb
 
 PAGE = 200
+LOOK_EVERY_S = 0.5
 
 
 class PoolClient:
@@ -75,7 +79,7 @@ class PoolClient:
         """A node by its id."""
         return NODE.from_pb(await self._unary("GetNode", pb.GetNodeRequest(name=f"nodes/{id_}")))
 
-    async def list_runs(self, *, live_only: bool = False) -> AsyncIterator[PoolRun]:
+    async def list_runs(self, *, live_only: bool = False) -> AsyncGenerator[PoolRun]:
         """Runs of the pool, native and guest, newest first."""
         request = pb.ListRunsRequest(page_size=PAGE, live_only=live_only)
         async for page in self._connection.pages(PoolServiceStub, "ListRuns", request):
@@ -104,6 +108,46 @@ class PoolClient:
             spec=spec_to_pb(packed.spec), request_id=request_id or self._ids.uuid7()
         )
         return POOL_RUN.from_pb(await self._unary("CreateNativeTask", request))
+
+    async def wait_run(
+        self,
+        task: str,
+        *,
+        timeout_s: float | None = None,
+        on_run: Callable[[PoolRun], None] | None = None,
+    ) -> PoolRun:
+        """The newest run of a task once it has ended.
+
+        Args:
+            task: full name of the task.
+            timeout_s: how long to wait; for ever if absent.
+            on_run: told the run each time it is looked at.
+
+        Raises:
+            IntertieError: NOT_FOUND, DEADLINE_EXCEEDED after `timeout_s`.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                while True:
+                    found = await self._newest(task)
+                    if on_run is not None:
+                        on_run(found)
+                    if found.outcome is not None:
+                        return found
+                    await asyncio.sleep(LOOK_EVERY_S)
+        except TimeoutError:
+            raise error(
+                Reason.DEADLINE_EXCEEDED,
+                f"The run of {task} has not ended after {timeout_s:g} s.",
+                remedy="It goes on: see it with intertie run list --live.",
+            ) from None
+
+    async def _newest(self, task: str) -> PoolRun:
+        async with aclosing(self.list_runs()) as runs:
+            async for found in runs:
+                if found.task == task:
+                    return found
+        raise error(Reason.NOT_FOUND, f"The region knows no run of {task}.")
 
     async def evict_run(self, task: str, reason: str) -> PoolRun:
         """Stop a run; a guest's returns to the federation."""

@@ -6,15 +6,15 @@ import typer
 
 from intertie.cli.calling import open_pool, run
 from intertie.cli.options import Format, Output
-from intertie.cli.pools import lending
+from intertie.cli.pools import lending, native
 from intertie.cli.pools.views import NODES, RUNS
-from intertie.cli.tasks.specs import Changes, TaskFile, read_task
 from intertie.errors import Reason, error, invalid
 from intertie.sdk.resources import Node, PoolRun
 
 nodes = typer.Typer(no_args_is_help=True, help="See the nodes of the context's region.")
 runs = typer.Typer(no_args_is_help=True, help="See and evict runs of the context's region.")
 pool = typer.Typer(no_args_is_help=True, help="The pool of the context's region.")
+native.add_to(pool)
 lending.add_to(pool)
 
 
@@ -88,23 +88,3 @@ def _meant(text: str, live: list[str]) -> str:
     if len(found) > 1:
         raise invalid("TASK", f"{text!r} is not unique: {', '.join(found[:8])}")
     return found[0]
-
-
-@pool.command("submit-native")
-def submit_native(
-    ctx: typer.Context,
-    file: TaskFile,
-    changes: Changes = None,
-    output: Output = Format.TABLE,
-) -> None:
-    """Submit a task of the region's own, which no federation sees or bills.
-
-    Its files go to the region alone.
-    """
-    given = read_task(file, changes)
-
-    async def ask() -> PoolRun:
-        async with open_pool(ctx) as client:
-            return await client.create_native_task(given.spec, base=given.base)
-
-    RUNS.one(run(ask()), output)

@@ -101,7 +101,7 @@ def _validate(ctx: typer.Context, given: Given, project: str, output: Format) ->
 
 async def _submit(client: Client, work: Submission, output: Format) -> list[Task]:
     with ExitStack() as stack:
-        shown = _upload_progress(stack)
+        shown = upload_progress(stack)
         if work.count == 1:
             created = await _create_one(client, work, shown)
         else:
@@ -188,7 +188,7 @@ def _print_ended(ended: Sequence[Task], work: Submission, output: Format) -> Non
         TASKS.many(ended, output)
 
 
-def _upload_progress(stack: ExitStack) -> OnProgress | None:
+def upload_progress(stack: ExitStack) -> OnProgress | None:
     """A bar on stderr while files are sent, if somebody looks."""
     if not progress_is_shown():
         return None

@@ -276,6 +276,7 @@ async def test_the_loss_of_the_keeper_places_a_run_anew(pool: Pool, node: Any) -
 # --- the operator's command line ------------------------------------------------------------------
 
 
+NATIVE_RESOURCES = "resources: {cpu: 0.1, memory: 64MiB, disk: 32MiB}"
 NATIVE = """
 name: native
 run:
@@ -302,6 +303,46 @@ async def test_an_operator_submits_a_native_task_with_its_folder(
     blobs = BlobStore(str(pool.site.root / "region" / "blobs"))
     read = blobs.read(output.sha256, 0, 10)
     assert b"".join([part async for part in read]) == b"42"
+
+
+@pytest.mark.parametrize(
+    ("script", "flags", "code", "outcome"),
+    [
+        ("sleep 0.2", (), Exit.OK, "SUCCEEDED"),
+        ("exit 3", (), Exit.TASK_FAILED, "FAILED"),
+        ("exit 3", ("--propagate-exit-code",), 3, "FAILED"),
+    ],
+)
+async def test_an_operator_waits_for_a_native_task(
+    pool: Pool,
+    node: Any,
+    tmp_path: Path,
+    script: str,
+    flags: tuple[str, ...],
+    code: int,
+    outcome: str,
+) -> None:
+    file = tmp_path / "task.yaml"
+    file.write_text(f"run: {{command: '{script}', shell: true}}\n{NATIVE_RESOURCES}")
+    done = await pool.cli("pool", "submit-native", str(file), "--wait", *flags)
+    assert done.exit_code == code, done.output
+    printed = json.loads(done.stdout)
+    assert printed["outcome"] == f"OUTCOME_{outcome}"
+    assert f"submitted {printed['task']}" in done.stderr
+    assert f"{printed['task'].rpartition('/')[2]}: {outcome}" in done.stderr
+
+
+async def test_an_operator_gives_up_waiting_and_the_task_goes_on(
+    pool: Pool, node: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "task.yaml"
+    file.write_text(f"run: {{command: sleep 100, shell: true}}\n{NATIVE_RESOURCES}")
+    waiting = ("pool", "submit-native", str(file), "--wait", "--timeout", "1")
+    done = await pool.cli(*waiting)
+    assert done.exit_code == Exit.UNAVAILABLE, done.output
+    assert "has not ended after 1 s" in done.output
+    (live,) = (await pool.ok("run", "list", "--live"))["runs"]
+    await pool.state(live["task"], "RUNNING")
 
 
 async def test_an_operator_sees_nodes_and_runs_evicts_and_corrects(pool: Pool, node: Any) -> None:
