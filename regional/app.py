@@ -55,11 +55,12 @@ from regional.adapters.newest import newest_only
 from regional.adapters.reading import RunReader
 from regional.adapters.stubs import FederationStubs
 from regional.config import Config
-from regional.domain.core import DONE, PENDING, REQUESTS, RUN, SHARD, RegionCore, Site
+from regional.domain.core import DONE, PENDING, REQUESTS, RUN, SHARD, RegionCore
 from regional.domain.events import ToFederation, ToNode, UsagePending
 from regional.domain.fencing import UNFENCED
 from regional.domain.lending.lender import LENDING, POOL, RECLAIM
 from regional.domain.run import RegionRun
+from regional.domain.settings import Site
 from regional.server.agent_link import AgentLinkServicer
 from regional.server.enrollment import desk
 from regional.server.enrollment.serving import add_enrollment

@@ -18,7 +18,7 @@ from intertie.model.jurisdiction import path_fault
 from intertie.model.names import REGION
 from intertie.model.requires import requirement_fault
 from intertie.model.tags import TAGS
-from regional.domain.core import Timing
+from regional.domain.settings import Timing
 
 _KEY_BYTES = 32
 

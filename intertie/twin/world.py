@@ -38,8 +38,7 @@ from intertie.model.task import Run, Task, Wait
 from intertie.ports import Delete, Now, Put, ShardHead
 from intertie.twin.node import ScriptedNode
 from intertie.wire.canonical import spec_sha256
-from regional.domain.core import RegionCore, Site
-from regional.domain.core import Timing as RegionTiming
+from regional.domain.core import RegionCore
 from regional.domain.events import (
     Assigned,
     FederationDown,
@@ -52,6 +51,8 @@ from regional.domain.events import (
     ToFederation,
     ToNode,
 )
+from regional.domain.settings import Site
+from regional.domain.settings import Timing as RegionTiming
 
 MS = 1_000_000
 START_MS = 1_800_000_000_000

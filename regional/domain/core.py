@@ -5,8 +5,7 @@ nodes, `scheduling` the queue. They meet in `change`, which makes a run's transi
 pending usage durable in one commit and keeps every index true.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 
 from intertie.drive.drive import Loaded
 from intertie.drive.effects import Erase, Fail, Record, Reply, Reserve, Tick, Write
@@ -19,6 +18,7 @@ from intertie.model.token import Epoch, Token
 from intertie.model.validate import shapes
 from intertie.ports import Now
 from regional.domain.downward import Downward
+from regional.domain.ends import Ends
 from regional.domain.events import (
     Adjust,
     Assigned,
@@ -40,8 +40,10 @@ from regional.domain.events import (
 from regional.domain.fencing import UNFENCED, Fencing
 from regional.domain.lending.lender import LENDING, POOL, RECLAIM, Lender
 from regional.domain.pool import Held, Node
+from regional.domain.progress import Progress
 from regional.domain.run import RegionRun, StopOrder
 from regional.domain.scheduling import Scheduling
+from regional.domain.settings import Site, Timing
 from regional.domain.upward import Upward
 
 SHARD = 0
@@ -53,45 +55,6 @@ REQUESTS = "request"
 LISTED = "runs"
 """The scope of all runs: an operator lists them over projects, in the order of `RegionRun.ord`."""
 MS = 1_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """Who and where this region is, and what it lends.
-
-    `declared` are the capability tags that the operator gives its nodes.
-    """
-
-    region: str
-    jurisdiction: str
-    incarnation: str
-    software: str = ""
-    max_queue: int = 10_000
-    declared: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
-    """Intervals in ms, see the configuration for what each is for."""
-
-    agent_lease_ms: int = 30_000
-    kill_ms: int = 10_000
-    delta_ms: int = 1_000
-    drift: float = 1e-3
-    unknown_after_ms: int = 6_000
-    summary_every_ms: int = 2_000
-    beat_ms: int = 2_000
-    notice_ms: int = 10_000
-
-    @property
-    def beat_every_ms(self) -> int:
-        """How often an agent beats, and thereby renews its lease."""
-        return min(self.beat_ms, self.agent_lease_ms // 6)
-
-    @property
-    def agent_lease_over_ms(self) -> int:
-        """How long after granting an agent's lease the region may act as if it were over."""
-        return int(self.agent_lease_ms * (1 + 2 * self.drift)) + self.delta_ms
 
 
 class RegionCore:
@@ -112,6 +75,8 @@ class RegionCore:
         self.scheduling = Scheduling(self)
         self.upward = Upward(self)
         self.downward = Downward(self)
+        self.ends = Ends(self)
+        self.progress = Progress(self)
         self.fencing = Fencing(self)
         self.lender = Lender(self)
         for row in loaded:

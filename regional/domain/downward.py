@@ -1,39 +1,33 @@
-"""The region's side of its links to agents: starts, ends, samples, checkpoints, lost nodes.
+"""The region's side of its links to agents: who is attached, orders to them, lost nodes.
 
 A node out of touch loses nothing by silence alone. `move` runs stop themselves when their lease is
 over, and only then may they start elsewhere; the others wait for the node, for proof of death
 (another boot, or a keeper that began anew), or for an operator.
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from intertie.capability.derive import History, tags
 from intertie.model.agentlink import (
     AckRun,
-    AckUsage,
     AgentHello,
     AgentLease,
     AgentRunUpdate,
     AgentWelcome,
     Beat,
     CheckpointOffer,
-    CheckpointVerdict,
     FromRegionToAgent,
     StopRun,
     UsageSample,
 )
-from intertie.model.states import RUN_TRANSITIONS, FailureClass, Outcome, RunState
-from intertie.model.task import CheckpointRef
+from intertie.model.states import RUN_TRANSITIONS, Outcome, RunState
 from intertie.model.token import Token
 from regional.domain import run as lifecycle
 from regional.domain import usage
-from regional.domain.classify import Cause, by_order, classify
 from regional.domain.events import NodeDown, NodeSaid, NodeUp, ToNode
-from regional.domain.fencing import gave_up
+from regional.domain.fencing import is_dead
 from regional.domain.orders import start_order
 from regional.domain.pool import Node
-from regional.domain.rooms import Room
 from regional.domain.run import RegionRun, StopOrder
 
 if TYPE_CHECKING:
@@ -41,8 +35,6 @@ if TYPE_CHECKING:
 
 MS = 1_000_000
 _HOUR_NS = 3_600_000 * MS
-_ELSEWHERE = frozenset({FailureClass.HARDWARE, FailureClass.COMMUNICATION})
-"""Failures for which the region itself tries another node (contract.md, retries)."""
 
 
 class Downward:
@@ -114,7 +106,7 @@ class Downward:
                 self._core.upward.tell(after)
 
     def _send_start(self, run: RegionRun) -> None:
-        self._send(run.node, start_order(run, self._lease_ms(run)))
+        self.send(run.node, start_order(run, self._lease_ms(run)))
 
     def _send_stop(self, run: RegionRun) -> None:
         assert run.stop is not None, "a stop without an order"
@@ -127,7 +119,7 @@ class Downward:
             reason=run.stop.reason,
             notice_ms=notice_ms if notice_ms >= 0 else self._core.timing.notice_ms,
         )
-        self._send(run.node, order)
+        self.send(run.node, order)
 
     def _lease_ms(self, run: RegionRun | None = None) -> int:
         """min(agent lease, what remains of the federation's), for `move` runs (safety.md)."""
@@ -167,7 +159,7 @@ class Downward:
         core.lender.attached()
         unfenced = core.fencing.attached(hello)
         self._silent.discard(hello.node)
-        self._send(
+        self.send(
             hello.node,
             AgentWelcome(
                 region=core.site.region,
@@ -196,9 +188,11 @@ class Downward:
             elif not run.has_begun and run.stop is None:
                 self._send_start(run)
             elif not run.has_begun:
-                self._lost(run, "it had not started")
-            elif run.life != life_of(node.hello):
-                self._lost(run, "its node began anew without it")
+                self._core.ends.lost(run, "it had not started")
+            elif run.life != life_of(node.hello) and is_dead(run, node.hello):
+                self._core.ends.lost(run, "its node began anew without it")
+            elif run.unkillable:
+                continue  # that the node has forgotten it says nothing
             else:
                 self._ask_after(run)
         for (task, token), state in listed.items():
@@ -216,7 +210,7 @@ class Downward:
             reason="the node does not list it",
             notice_ms=0,
         )
-        self._send(run.node, order)
+        self.send(run.node, order)
 
     def _down(self, event: NodeDown) -> None:
         node = self._core.nodes.get(event.node)
@@ -234,19 +228,19 @@ class Downward:
         match event.message:
             case Beat(seq=seq):
                 node.granted_ns = self._core.now.boot_ns
-                self._send(node.id, AgentLease(seq=seq, lease_ms=self._lease_ms()))
+                self.send(node.id, AgentLease(seq=seq, lease_ms=self._lease_ms()))
             case AgentRunUpdate() as update:
                 self._updated(node, update)
             case UsageSample() as sample:
-                self._sampled(node, sample)
+                self._core.progress.sampled(node, sample)
             case CheckpointOffer() as offer:
-                self._checkpoint(node, offer)
+                self._core.progress.offered(node, offer)
             case _:
                 raise AssertionError(f"a {type(event.message).__name__} is not for the core")
 
     # --- what nodes say of runs ------------------------------------------------------------------
 
-    def _run_of(self, node: Node, task: str, token: Token) -> RegionRun | None:
+    def run_of(self, node: Node, task: str, token: Token) -> RegionRun | None:
         """The run, if this node acts for it under the present token (I4)."""
         run = self._core.runs.get(f"{task}@{token.epoch}")
         ours = run is not None and run.node == node.id and run.token == token
@@ -254,12 +248,12 @@ class Downward:
 
     def _updated(self, node: Node, update: AgentRunUpdate) -> None:
         self._core.fencing.heard(node.id, update)
-        run = self._run_of(node, update.task, update.token)
+        run = self.run_of(node, update.task, update.token)
         if run is None or not run.is_live:
             self._not_ours(node.id, update.task, update.token, update.state)
             return
         if update.state is RunState.ENDED:
-            self._ended(run, update)
+            self._core.ends.told(run, update)
             return
         state = RunState.STOPPING if run.stop is not None else update.state
         has_started = bool(update.started_ms) and not run.started_ms
@@ -279,7 +273,7 @@ class Downward:
 
     def _not_ours(self, node: str, task: str, token: Token, state: RunState) -> None:
         if state is RunState.ENDED:
-            self._send(node, AckRun(task=task, token=token))
+            self.send(node, AckRun(task=task, token=token))
             return
         stop = StopRun(
             task=task,
@@ -288,138 +282,7 @@ class Downward:
             reason="a newer placement exists",
             notice_ms=0,
         )
-        self._send(node, stop)
-
-    def _ended(self, run: RegionRun, update: AgentRunUpdate) -> None:
-        core = self._core
-        away = core.upward.was_away(update.ended_ms)
-        cause = classify(update, run.stop, federation_was_away=away)
-        seen = replace(
-            run,
-            started_ms=run.started_ms or update.started_ms,
-            exit_code=update.exit_code,
-            signal=update.signal,
-            placed_ms=max(run.placed_ms, update.boot_ms),
-            resumed_step=update.resumed_step or run.resumed_step,
-            outputs=update.outputs,
-            logs=update.logs,
-        )
-        core.scheduling.ended(seen.placed_ms)
-        if self._goes_elsewhere(seen, cause):
-            self._requeue(run, seen, cause)
-        else:
-            self._finish(run, seen, cause)
-        if gave_up(update):
-            core.fencing.keep(replace(run, unkillable=True))
-        self._send(run.node, AckRun(task=run.task, token=run.token))
-
-    def _goes_elsewhere(self, run: RegionRun, cause: Cause) -> bool:
-        """Whether the region itself tries again: a fault of the node, and somewhere to go.
-
-        A guest's run for which no attached node is left returns to the federation.
-        """
-        is_lost = cause.outcome is Outcome.LOST or cause.failure_class in _ELSEWHERE
-        if not is_lost or run.stop is not None or run.local_retries <= 0:
-            return False
-        bad = {*run.excluded, run.node} if _is_node_fault(cause) else set(run.excluded)
-        return run.native or any(
-            node.id not in bad and Room.whole(node).fits(run.shape)
-            for node in self._core.nodes.values()
-            if node.link
-        )
-
-    def _requeue(self, before: RegionRun, seen: RegionRun, cause: Cause) -> None:
-        core = self._core
-        after = lifecycle.requeued(
-            seen, cause.message, cause=cause.cause, exclude=_is_node_fault(cause)
-        )
-        core.change(before, after)
-        core.upward.tell(after)
-
-    def _finish(self, before: RegionRun, seen: RegionRun, cause: Cause) -> None:
-        core = self._core
-        after = lifecycle.ended(
-            seen,
-            cause.outcome,
-            core.now.utc_ms,
-            cause=cause.cause,
-            message=cause.message,
-            failure_class=cause.failure_class,
-        )
-        assert not after.is_live, "an end"
-        core.change(before, after, [usage.run_end_body(after, core.site.region)])
-        core.upward.tell(after)
-        if after.native:
-            core.close(after)
-
-    def _sampled(self, node: Node, sample: UsageSample) -> None:
-        core = self._core
-        run = self._run_of(node, sample.task, sample.token)
-        if run is None:
-            self._ack_usage(node.id, sample)
-            return
-        if sample.interval > run.intervals + 1:
-            return
-        if sample.interval == run.intervals + 1 and run.is_live:
-            metered = usage.metered(run, sample, core.site.region)
-            after = replace(
-                run,
-                intervals=sample.interval,
-                placed_ms=run.placed_ms + sample.boot_ms,
-                billed=metered.billed,
-                usage_complete=sample.final,
-                revision=run.revision + 1,
-            )
-            assert after.run_ms >= run.run_ms, "run time grows"
-            core.change(run, after, metered.bodies)
-            if metered.used_up and after.stop is None and not sample.final:
-                self.stop(after, _used_up(after, metered.used_up))
-        self._ack_usage(node.id, sample)
-
-    def _ack_usage(self, node: str, sample: UsageSample) -> None:
-        ack = AckUsage(task=sample.task, token=sample.token, interval=sample.interval)
-        self._send(node, ack)
-
-    def _checkpoint(self, node: Node, offer: CheckpointOffer) -> None:
-        """Compare-and-swap on the token: one row, a newer token or step replaces it (I4)."""
-        core = self._core
-        run = self._run_of(node, offer.task, offer.token)
-        old = run.checkpoint if run is not None else None
-        stale = run is None or not run.is_live
-        if stale or (old is not None and (old.token, old.step) >= (offer.token, offer.step)):
-            reason = "STALE_TOKEN" if stale else ""
-            self._verdict(node.id, offer, committed=not stale, reason=reason)
-            return
-        assert run is not None, "checked above"
-        ref = CheckpointRef(
-            step=offer.step,
-            manifest=offer.manifest,
-            size=offer.size,
-            token=offer.token,
-            committed_ms=core.now.utc_ms,
-        )
-        assert run.node == node.id, "only the node that runs it commits its checkpoints"
-        after = replace(
-            run,
-            checkpoint=ref,
-            kept_ms=max(run.kept_ms, offer.written_boot_ms),
-            revision=run.revision + 1,
-        )
-        core.change(run, after)
-        core.upward.tell(after)
-        self._verdict(node.id, offer, committed=True)
-
-    def _verdict(
-        self, node: str, offer: CheckpointOffer, *, committed: bool, reason: str = ""
-    ) -> None:
-        verdict = CheckpointVerdict(
-            task=offer.task,
-            token=offer.token,
-            step=offer.step,
-            committed=committed,
-            reason=reason,
-        )
-        self._send(node, verdict)
+        self.send(node, stop)
 
     # --- silence ---------------------------------------------------------------------------------
 
@@ -432,27 +295,12 @@ class Downward:
             if core.now.boot_ns >= self._lease_over_ns(node_id):
                 held = core.held_by(node_id)
                 for run in [r for r in held.runs.values() if r.is_move]:
-                    self._lost(run, "its node was silent until the lease was over", silent=True)
+                    core.ends.lost(run, "its node was silent until the lease was over", silent=True)
                     core.fencing.keep(run)
             node = core.nodes.get(node_id)
             if node is not None and core.now.boot_ns >= self._unknown_ns(node_id):
                 node.unknown = True
         self._schedule()
-
-    def _lost(self, run: RegionRun, message: str, *, silent: bool = False) -> None:
-        """A placement that cannot live any longer: elsewhere if it may, else it ends LOST.
-
-        A node that is merely silent may be broken, one that began anew is not.
-        """
-        failure = FailureClass.HARDWARE if silent else None
-        assert run.node, "a run that waits is not lost"
-        cause = Cause(Outcome.LOST, failure, "region", message)
-        if run.stop is not None:
-            self._finish(run, run, by_order(run.stop))
-        elif self._goes_elsewhere(run, cause):
-            self._requeue(run, run, cause)
-        else:
-            self._finish(run, run, cause)
 
     def _granted_ns(self, node_id: str) -> int:
         node = self._core.nodes.get(node_id)
@@ -475,7 +323,7 @@ class Downward:
         ]
         self._due = min((due for due in dues if due > self._core.now.boot_ns), default=None)
 
-    def _send(self, node: str, message: FromRegionToAgent) -> None:
+    def send(self, node: str, message: FromRegionToAgent) -> None:
         """Send downward; lost if the node is not attached, repaired when it attaches."""
         known = self._core.nodes.get(node)
         if known is not None and known.link:
@@ -487,20 +335,6 @@ def life_of(hello: AgentHello) -> str:
     return f"{hello.boot_id}/{hello.keeper_incarnation}"
 
 
-def _used_up(run: RegionRun, meter: str) -> StopOrder:
-    """The cap covers the time limit and more: a run that reaches it outlived what was granted."""
-    return StopOrder(
-        outcome=Outcome.TIMED_OUT,
-        reason=f"it has used up the {meter} that grant {run.grant_sha256} allows",
-        cause="federation",
-    )
-
-
 def may_run(before: RunState, after: RunState) -> bool:
     """Whether a report is news: late ones of an earlier state are not."""
     return before is after or after in RUN_TRANSITIONS[before]
-
-
-def _is_node_fault(cause: Cause) -> bool:
-    """Whether the node itself is not to be tried again for the run."""
-    return cause.failure_class in _ELSEWHERE

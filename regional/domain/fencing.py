@@ -54,16 +54,12 @@ class Fencing:
     def attached(self, hello: AgentHello) -> list[RegionRun]:
         """A node came: drop what cannot live on it any longer; returns what must be asked after.
 
-        Another boot is proof. Another keeper is, unless the kill failed already: it kills what the
-        one before it left, and lists what it could not. What could not be killed is not asked
-        after: that the node has forgotten it says nothing.
+        What could not be killed is not asked after: that the node has forgotten it says nothing.
         """
         listed = {placement_of(run.task, run.token) for run in hello.runs}
         open_: list[RegionRun] = []
         for run in list(self._held(hello.node).unfenced.values()):
-            boot, _, keeper = run.life.partition("/")
-            other_keeper = keeper != hello.keeper_incarnation and run.placement not in listed
-            if boot != hello.boot_id or (other_keeper and not run.unkillable):
+            if run.placement not in listed and is_dead(run, hello):
                 self._drop(run)
             elif run.placement not in listed and not run.unkillable:
                 open_.append(run)
@@ -84,6 +80,17 @@ def gave_up(update: AgentRunUpdate) -> bool:
     A run that was merely slow to die is told as `unkillable` too, but not as `lost`.
     """
     return bool(update.evidence.get("unkillable") and update.evidence.get("lost"))
+
+
+def is_dead(run: RegionRun, hello: AgentHello) -> bool:
+    """Whether no process can be left of a placement that a node, as it now is, does not list.
+
+    Another boot is proof. Another keeper is, unless the kill failed already: it kills what the one
+    before it left, and lists what it could not.
+    """
+    boot, _, keeper = run.life.partition("/")
+    other_keeper = keeper != hello.keeper_incarnation
+    return boot != hello.boot_id or (other_keeper and not run.unkillable)
 
 
 def placement_of(task: str, token: Token) -> str:

@@ -40,8 +40,10 @@ class RegionRun:
     one no process of the placement can live. `placed_ms` of run time belong to the present
     placement and count from its start; `done_ms` to earlier placements. `kept_ms` is how far into
     the present placement the last committed checkpoint reaches. `billed` counts each billable meter
-    over all placements: it never passes `caps`, what the grant allows. `unkillable`: its node has
-    said that it could not kill the present placement in time.
+    over all placements: it never passes `caps`, what the grant allows. `metered_until_ms` is where
+    the last metered interval ended: the next one begins no earlier, whatever the clock of its node.
+    `usage_lost`: of an earlier placement not all usage has come. `unkillable`: its node has said
+    that it could not kill the present placement in time.
     """
 
     task: str
@@ -87,7 +89,9 @@ class RegionRun:
     lost_ms: int = 0
     reclaimed_ms: int = 0
     intervals: int = 0
+    metered_until_ms: int = 0
     usage_complete: bool = False
+    usage_lost: bool = False
     outputs: tuple[StoredFile, ...] = ()
     logs: tuple[StoredFile, ...] = ()
     unkillable: bool = False
@@ -192,6 +196,7 @@ def requeued(run: RegionRun, message: str, *, cause: str, exclude: bool) -> Regi
         placed_ms=0,
         kept_ms=0,
         unkillable=False,
+        usage_lost=run.usage_lost or (run.has_begun and not run.usage_complete),
         lost_ms=run.lost_ms + max(0, run.placed_ms - run.kept_ms),
         exit_code=None,
         signal=0,
@@ -208,8 +213,12 @@ def ended(
     cause: str,
     message: str = "",
     failure_class: FailureClass | None = None,
+    exclude: bool = False,
 ) -> RegionRun:
-    """The run at its end, with its time told apart by the rule of metering.md."""
+    """The run at its end, with its time told apart by the rule of metering.md.
+
+    `exclude`: the node failed it and is not to be tried again, by whoever tries the task again.
+    """
     after_checkpoint_ms = max(0, run.placed_ms - run.kept_ms)
     time = split_run_time(run.placed_ms, after_checkpoint_ms, outcome, cause)
     lost_ms = run.lost_ms + time.lost_ms
@@ -223,6 +232,7 @@ def ended(
         cause=cause,
         message=message,
         failure_class=failure_class,
+        excluded=tuple(sorted({*run.excluded, run.node})) if exclude else run.excluded,
         lost_ms=lost_ms,
         reclaimed_ms=reclaimed_ms,
         stop=None,

@@ -7,7 +7,7 @@ nothing. A guest is never billed more than its grant allows: quantities are cut 
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from intertie.metering import records
 from intertie.metering.intervals import RunTime
@@ -15,6 +15,7 @@ from intertie.metering.records import Body, RunKey, Span
 from intertie.model.agentlink import UsageSample
 from intertie.model.names import TaskName
 from regional.domain.run import RegionRun
+from regional.domain.settings import Timing
 
 MIB = 1 << 20
 MAX_SAMPLE_MS = 3_600_000
@@ -48,6 +49,21 @@ class Metered:
     bodies: list[Body]
     billed: Mapping[str, int]
     used_up: str
+
+
+def believed(run: RegionRun, told: UsageSample, now_ms: int, timing: Timing) -> UsageSample:
+    """The sample, no longer than the placement has lasted by the region's own clock.
+
+    A node that counts too fast, or lies, is paid for no more than the time that has passed since
+    its placement, a drift and a delay allowed. Intervals of a run follow each other also where the
+    clocks of two nodes differ.
+    """
+    passed_ms = max(0, now_ms - run.placement_ms)
+    most_ms = int(passed_ms * (1 + 2 * timing.drift)) + timing.delta_ms - run.placed_ms
+    start_ms = max(told.start_ms, run.metered_until_ms)
+    end_ms = max(told.end_ms, start_ms)
+    boot_ms = max(0, min(told.boot_ms, most_ms))
+    return replace(told, start_ms=start_ms, end_ms=end_ms, boot_ms=boot_ms)
 
 
 def metered(run: RegionRun, sample: UsageSample, region: str) -> Metered:
@@ -135,7 +151,7 @@ def run_end_body(run: RegionRun, region: str) -> Body:
         outcome=run.outcome,
         time=time,
         cause=run.cause,
-        complete=run.usage_complete or not run.placements,
+        complete=(run.usage_complete or not run.placements) and not run.usage_lost,
         failure_class=run.failure_class,
         checkpoint=run.checkpoint.manifest if run.checkpoint else "",
     )

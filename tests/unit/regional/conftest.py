@@ -25,7 +25,7 @@ from intertie.model.spec import Accelerators, Resources, RunSpec, TaskSpec, Tole
 from intertie.model.states import OnDisconnect, RunState
 from intertie.model.token import Epoch
 from intertie.ports import Now
-from regional.domain.core import PENDING, RUN, RegionCore, Site, Timing
+from regional.domain.core import PENDING, RUN, RegionCore
 from regional.domain.events import (
     Assigned,
     FederationSaid,
@@ -39,6 +39,7 @@ from regional.domain.events import (
 )
 from regional.domain.fencing import UNFENCED
 from regional.domain.run import RegionRun
+from regional.domain.settings import Site, Timing
 
 MS = 1_000_000
 START_NS, START_MS = 10**12, 1_800_000_000_000
@@ -61,6 +62,7 @@ class Region:
     rows: dict[tuple[str, str], object] = field(default_factory=dict)
     links: dict[str, int] = field(default_factory=dict)
     link: int = 0
+    facts: list[Any] = field(default_factory=list)
     _numbers: Any = field(default_factory=lambda: itertools.count(1))
 
     @property
@@ -76,7 +78,9 @@ class Region:
                     self.rows[kind, key] = value
                 case Erase(kind=kind, key=key):
                     self.rows.pop((kind, key), None)
-                case Record() | Reserve():
+                case Record(value=fact):
+                    self.facts.append(fact)
+                case Reserve():
                     pass
                 case _:
                     outward.append(effect)
@@ -193,6 +197,8 @@ class Region:
     def sample(
         self, node: str, order: StartRun, interval: int, ms: int = 1_000, *, final: bool = False
     ) -> list[object]:
+        """A node reports an interval that has just passed."""
+        self.pass_ms(ms)
         return self.says(
             node,
             UsageSample(

@@ -1,5 +1,6 @@
 """How runs end, what is metered of them, and what of their time is lost."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from intertie.model.agentlink import (
     CheckpointVerdict,
     StartRun,
     StopRun,
+    UsageSample,
 )
 from intertie.model.link import CancelRun, RunUpdate
 from intertie.model.states import FailureClass, Outcome, RunState
@@ -181,8 +183,11 @@ def test_checkpoints_are_committed_by_compare_and_swap(running: Any, ask: Any) -
 UNKILLED = {"unkillable": "1", "lost": "1"}
 
 
-def test_a_hardware_fault_sends_the_run_to_another_node_for_good(running: Any, ask: Any) -> None:
-    region, task, order = running
+def test_a_hardware_fault_sends_a_run_to_another_node_for_good(linked: Any, ask: Any) -> None:
+    region = linked
+    task, out = region.assign(ask.moving())
+    (order,) = ask.sent(out, StartRun)
+    region.runs_on("n1", order)
     region.attach("n2")
     out = region.ends("n1", order, exit_code=None, signal=9, evidence=UNKILLED)
     assert len(ask.sent(out, StartRun, "n2")) == 1
@@ -196,6 +201,89 @@ def test_a_report_of_an_earlier_state_changes_nothing(running: Any, ask: Any) ->
     late = AgentRunUpdate(task=task, token=order.token, state=RunState.STARTING)
     assert region.says("n1", late) == []
     assert region.run(task).state is RunState.RUNNING
+
+
+def test_a_run_that_a_node_failed_tells_upward_which_node_even_if_it_ends(
+    linked: Any, ask: Any
+) -> None:
+    task, out = linked.assign(ask.moving(), retries=0)
+    (order,) = ask.sent(out, StartRun)
+    linked.runs_on("n1", order)
+    out = linked.ends("n1", order, exit_code=None, signal=9, evidence=UNKILLED)
+    assert not linked.run(task).is_live
+    (update, *_) = ask.sent(out, RunUpdate)
+    assert update.excluded == ("n1",)
+
+
+# --- what a node may claim ------------------------------------------------------------------------
+
+
+def test_a_node_is_paid_for_no_more_time_than_has_passed_here(running: Any) -> None:
+    region, task, order = running
+    region.pass_ms(10_000)
+    sample = UsageSample(
+        task=task,
+        token=order.token,
+        interval=1,
+        start_ms=region.now.utc_ms - 3_000_000,
+        end_ms=region.now.utc_ms,
+        boot_ms=3_000_000,
+        cpu_used_ms=1_000,
+        memory_peak=1 << 20,
+        final=False,
+    )
+    region.says("n1", sample)
+    (held,) = _billed(region, "cpu.held_core_ms")
+    passed_ms = 10_000 * (1 + 2 * region.core.timing.drift) + region.core.timing.delta_ms
+    assert held == int(passed_ms) * order.cpu // 1000
+    (cut,) = [fact for fact in region.facts if "usage_cut_ms" in fact]
+    assert cut["usage_cut_ms"] == 3_000_000 - int(passed_ms)
+
+
+def test_intervals_of_a_run_follow_each_other_whatever_the_clocks_of_its_nodes(
+    linked: Any, ask: Any
+) -> None:
+    _, out = linked.assign(ask.moving())
+    (order,) = ask.sent(out, StartRun)
+    linked.runs_on("n1", order)
+    linked.attach("n2")
+    linked.sample("n1", order, 1, ms=5_000)
+    out = linked.ends("n1", order, exit_code=None, signal=9, evidence=UNKILLED)
+    (again,) = ask.sent(out, StartRun, "n2")
+    linked.runs_on("n2", again)
+    linked.pass_ms(5_000)
+    behind_ms = linked.now.utc_ms - 60_000
+    late = UsageSample(
+        task=order.task,
+        token=again.token,
+        interval=1,
+        start_ms=behind_ms - 5_000,
+        end_ms=behind_ms,
+        boot_ms=5_000,
+        cpu_used_ms=0,
+        memory_peak=0,
+        final=True,
+    )
+    linked.says("n2", late)
+    spans = sorted({(r["start_ms"], r["end_ms"]) for r in linked.records("usage")})
+    assert all(before[1] <= after[0] for before, after in pairwise(spans))
+
+
+def test_usage_that_never_came_of_an_earlier_placement_is_not_forgotten(
+    linked: Any, ask: Any
+) -> None:
+    _, out = linked.assign(ask.moving())
+    (order,) = ask.sent(out, StartRun)
+    linked.runs_on("n1", order)
+    linked.attach("n2")
+    linked.sample("n1", order, 1)
+    out = linked.ends("n1", order, exit_code=None, signal=9, evidence=UNKILLED)
+    (again,) = ask.sent(out, StartRun, "n2")
+    linked.runs_on("n2", again)
+    linked.sample("n2", again, 1, final=True)
+    linked.ends("n2", again)
+    (end,) = linked.records("run_end")
+    assert end["complete"] is False
 
 
 # --- caps -----------------------------------------------------------------------------------------

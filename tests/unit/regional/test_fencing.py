@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from intertie.drive.effects import Tick
-from intertie.model.agentlink import AgentRunUpdate, StartRun, StopRun
+from intertie.model.agentlink import AckRun, AgentRunUpdate, StartRun, StopRun
+from intertie.model.link import CancelRun
 from intertie.model.states import Outcome, RunState
 
 GAVE_UP = {"unkillable": "1", "lost": "1"}
@@ -36,10 +37,10 @@ def silent(linked: Any, ask: Any) -> tuple[Any, StartRun]:
     return linked, order
 
 
-def test_a_run_that_its_node_gave_up_killing_keeps_what_it_held(
-    linked: Any, ask: Any, spec: Any
+def test_a_move_run_that_its_node_gave_up_killing_goes_on_elsewhere_and_keeps_what_it_held(
+    linked: Any, ask: Any
 ) -> None:
-    task, out = linked.assign(spec)
+    task, out = linked.assign(ask.moving())
     (order,) = ask.sent(out, StartRun)
     linked.runs_on("n1", order)
     before = _free(linked)
@@ -69,10 +70,8 @@ def test_a_run_that_was_slow_to_die_and_is_dead_holds_nothing(
     assert _free(linked) == 4_000
 
 
-def test_no_restart_of_the_region_forgets_an_unfenced_claim(
-    linked: Any, ask: Any, spec: Any
-) -> None:
-    (order,) = ask.sent(linked.assign(spec)[1], StartRun)
+def test_no_restart_of_the_region_forgets_an_unfenced_claim(linked: Any, ask: Any) -> None:
+    (order,) = ask.sent(linked.assign(ask.moving())[1], StartRun)
     linked.runs_on("n1", order)
     linked.ends("n1", order, exit_code=None, signal=9, evidence=GAVE_UP)
     before = _free(linked)
@@ -83,10 +82,57 @@ def test_no_restart_of_the_region_forgets_an_unfenced_claim(
     assert _free(linked) == before < 4_000
 
 
-def test_another_keeper_is_no_proof_after_a_failed_kill_but_another_boot_is(
+def test_a_stay_run_that_its_node_gave_up_killing_starts_nowhere_else_until_it_is_dead(
     linked: Any, ask: Any, spec: Any
 ) -> None:
-    (order,) = ask.sent(linked.assign(spec)[1], StartRun)
+    task, out = linked.assign(spec)
+    (order,) = ask.sent(out, StartRun)
+    linked.runs_on("n1", order)
+    linked.attach("n2")
+    for _ in range(2):  # the node says it again on each new link
+        out = linked.ends("n1", order, exit_code=None, signal=9, evidence=GAVE_UP)
+        assert ask.sent(out, StartRun) == []
+        assert ask.sent(out, AckRun) == [], "or the node would forget it"
+    run = linked.run(task)
+    assert run.is_live
+    assert "until it is known to be dead" in run.message
+    out = linked.ends("n1", order, exit_code=None, signal=9, evidence={"unkillable": "1"})
+    assert ask.sent(out, AckRun)
+    assert not linked.run(task).is_live
+
+
+@pytest.mark.parametrize("boot", ["b1", "b2"])
+def test_only_another_boot_proves_that_a_stay_run_which_could_not_be_killed_is_dead(
+    linked: Any, ask: Any, spec: Any, boot: str
+) -> None:
+    task, out = linked.assign(spec)
+    (order,) = ask.sent(out, StartRun)
+    linked.runs_on("n1", order)
+    linked.attach("n2")
+    linked.ends("n1", order, exit_code=None, signal=9, evidence=GAVE_UP)
+    out = linked.attach("n1", keeper="k2", boot=boot)
+    assert [start.token > order.token for start in ask.sent(out, StartRun)] == [True] * (
+        boot == "b2"
+    )
+    assert linked.run(task).unkillable is (boot == "b1")
+
+
+def test_a_cancelled_run_that_could_not_be_killed_ends_for_nobody_starts_it_again(
+    linked: Any, ask: Any, spec: Any
+) -> None:
+    task, out = linked.assign(spec)
+    (order,) = ask.sent(out, StartRun)
+    linked.runs_on("n1", order)
+    linked.said(CancelRun(task=task, epoch=order.token.epoch, reason="enough"))
+    linked.ends("n1", order, exit_code=None, signal=9, evidence=GAVE_UP)
+    assert not linked.run(task).is_live
+    assert len(_kept(linked)) == 1
+
+
+def test_another_keeper_is_no_proof_after_a_failed_kill_but_another_boot_is(
+    linked: Any, ask: Any
+) -> None:
+    (order,) = ask.sent(linked.assign(ask.moving())[1], StartRun)
     linked.runs_on("n1", order)
     linked.ends("n1", order, exit_code=None, signal=9, evidence=GAVE_UP)
     linked.attach("n1", keeper="k2")
@@ -96,8 +142,8 @@ def test_another_keeper_is_no_proof_after_a_failed_kill_but_another_boot_is(
     assert _free(linked) == 4_000
 
 
-def test_a_death_that_is_reported_late_ends_the_claim(linked: Any, ask: Any, spec: Any) -> None:
-    (order,) = ask.sent(linked.assign(spec)[1], StartRun)
+def test_a_death_that_is_reported_late_ends_the_claim(linked: Any, ask: Any) -> None:
+    (order,) = ask.sent(linked.assign(ask.moving())[1], StartRun)
     linked.runs_on("n1", order)
     linked.ends("n1", order, exit_code=None, signal=9, evidence=GAVE_UP)
     linked.ends("n1", order, exit_code=None, signal=9)
