@@ -42,7 +42,7 @@ from intertie.telemetry.logs import logger
 from intertie.telemetry.metrics import AGENT_ATTACHED, AGENT_KEEPER_STARTS, AGENT_RUNS, BUILD
 from intertie.telemetry.registry import Metrics
 from intertie.transport.channels import Channels
-from intertie.transport.renewal import Renewal
+from intertie.transport.joining.renewal import Renewal
 from intertie.transport.versions import PROTOCOL_MAX, PROTOCOL_MIN, software
 
 _log = logger(__name__)

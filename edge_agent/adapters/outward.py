@@ -14,6 +14,7 @@ from edge_agent.adapters.keeping.supervision import Supervision
 from edge_agent.adapters.region.link import RegionLink
 from edge_agent.adapters.work.checkpoints import Checkpoints
 from edge_agent.adapters.work.collecting import Collector
+from edge_agent.adapters.work.confining import View, own_view
 from edge_agent.adapters.work.environment import meeting_port, task_environment
 from edge_agent.adapters.work.staging import Stager
 from edge_agent.domain.events import (
@@ -31,6 +32,7 @@ from edge_agent.domain.events import (
     Stage,
     ToRegion,
 )
+from edge_agent.keeper.protocol import OWN_MOUNTS
 from edge_agent.keeper.spec import Limits, StartSpec
 from intertie.errors import IntertieError
 from intertie.model.agentlink import StartRun
@@ -158,6 +160,7 @@ class Outward:
             devices=self._devices,
             port=meeting_port(settings.uid_base, effect.slot),
         )
+        view = self._view(order, folders)
         return StartSpec(
             run=run_name(order.task, order.run),
             token=keeper_token(order.token),
@@ -180,7 +183,18 @@ class Outward:
             grace_ms=settings.grace_ms,
             control_dir=folders.control,
             disk_dirs=tuple(folders.of_task()),
+            tmp_dir=view.tmp_dir,
+            shm_bytes=view.shm_bytes,
+            hidden=view.hidden,
         )
+
+    def _view(self, order: StartRun, folders: RunFolders) -> View:
+        hello = self._parts.keeping.hello
+        if hello is None or OWN_MOUNTS not in hello.features:
+            return View()
+        allotted = [self._devices[index] for index in order.devices if index in self._devices]
+        outside = self._settings.task_path
+        return own_view(folders.scratch, order.memory, allotted, outside=outside)
 
     def _forget(self, key: RunKey, n: int) -> None:
         self._end(key)

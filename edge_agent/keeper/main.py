@@ -12,7 +12,7 @@ import os
 import resource
 import sys
 
-from edge_agent.keeper import protocol
+from edge_agent.keeper import mounts, protocol
 from edge_agent.keeper.diary import log
 from edge_agent.keeper.disk.journal import Journal, SchemaError
 from edge_agent.keeper.domain.table import Table
@@ -51,7 +51,10 @@ def main(arguments: list[str]) -> int:
     backend = None if cgroup == "none" else contain(CgroupFs(), machine_mounts(), journal.keeper_id)
     table = _recovered_table(journal, backend, t_kill_ms)
     socket_path = os.path.join(directory, protocol.SOCKET_NAME)
-    shell = Shell(table, journal, backend, socket_path, _raise_open_files())
+    features = (
+        (*protocol.FEATURES, protocol.OWN_MOUNTS) if mounts.are_possible() else protocol.FEATURES
+    )
+    shell = Shell(table, journal, backend, socket_path, _raise_open_files(), features)
     log("serving", backend=backend.name if backend else NO_GROUPS, runs=len(table.runs))
     gc.freeze()  # what is here now stays; a collection would only make each fork copy its pages
     shell.run()

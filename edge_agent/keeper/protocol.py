@@ -17,6 +17,9 @@ from typing import Any, Final, NamedTuple
 VERSION_OLDEST: Final = 1
 VERSION_NEWEST: Final = 1
 FEATURES: Final = ("notice", "disk_quota", "log_segments")
+OWN_MOUNTS: Final = "own_mounts"
+"""The feature of a keeper that may give runs a view of their own of the places below (`mounts`)."""
+SHARED_TMP: Final = ("/tmp", "/var/tmp")  # noqa: S108 - the places, not files in them
 
 SOCKET_NAME: Final = "keeper.sock"
 MAX_REQUEST_BYTES: Final = 1 << 20

@@ -64,6 +64,7 @@ class Shell:
         backend: Backend | None,
         socket_path: str,
         task_open_files: int,
+        features: tuple[str, ...] = protocol.FEATURES,
     ) -> None:
         self._table = table
         self._outbox = Outbox(journal, linux.boot_ns)
@@ -74,6 +75,7 @@ class Shell:
         self._children = Children(
             self._selector, backend, linux.boot_ns, self._events.append, task_open_files
         )
+        self._features = features
         self._backend_name = backend.name if backend else NO_GROUPS
         self._started_boot_ns = linux.boot_ns()
         self._server = Server(self._selector, socket_path, self._request)
@@ -172,7 +174,7 @@ class Shell:
             boot_ns=linux.boot_ns(),
             started_boot_ns=self._started_boot_ns,
             backend=self._backend_name,
-            features=protocol.FEATURES,
+            features=self._features,
         )
 
     # -- deciding ---------------------------------------------------------------------------------

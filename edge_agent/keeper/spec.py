@@ -11,6 +11,7 @@ from edge_agent.keeper.protocol import INVALID_ARGUMENT, Body, ProtocolFault
 MAX_ENV: Final = 4096
 MAX_ARGV: Final = 16384
 MAX_DIRS: Final = 16
+MAX_HIDDEN: Final = 1024
 MAX_MS: Final = 400 * 24 * 3600 * 1000
 MAX_COUNT: Final = 1 << 62
 NOTICE_SIGNALS: Final = ("SIGUSR1", "SIGUSR2", "SIGHUP", "SIGINT", "SIGCONT")
@@ -66,11 +67,19 @@ class StartSpec(NamedTuple):
     """What counts against `limits.disk_bytes`; `cwd` if empty."""
     notice_signal: str | None = None
     """Sent to the task's first process when the notice is written, if the task asked for it."""
+    tmp_dir: str | None = None
+    """What the run sees as /tmp and /var/tmp; like the next two only for a keeper that says that
+    it can (`protocol.OWN_MOUNTS`)."""
+    shm_bytes: int | None = None
+    """Size of a /dev/shm of its own."""
+    hidden: tuple[str, ...] = ()
+    """Device files that it sees as /dev/null."""
 
     def to_body(self) -> Body:
-        """As the fields of a `start` request (link side)."""
+        """As the fields of a `start` request (link side); an older keeper knows no mounts."""
+        mounts = ("tmp_dir", "shm_bytes", "hidden")
         return {
-            **self._asdict(),
+            **{k: v for k, v in self._asdict().items() if v or k not in mounts},
             "token": list(self.token),
             "argv": list(self.argv),
             "disk_dirs": list(self.disk_dirs),
@@ -155,10 +164,10 @@ def _path(body: Body, field: str) -> str:
     return value
 
 
-def _paths(body: Body, field: str) -> tuple[str, ...]:
+def _paths(body: Body, field: str, most: int = MAX_DIRS) -> tuple[str, ...]:
     value = body.get(field, [])
-    if not isinstance(value, list) or len(value) > MAX_DIRS:
-        raise _fault(field, f"give a list of at most {MAX_DIRS} paths")
+    if not isinstance(value, list) or len(value) > most:
+        raise _fault(field, f"give a list of at most {most} paths")
     return tuple(_path({field: item}, field) for item in value)
 
 
@@ -225,6 +234,9 @@ def read_start(body: Body) -> StartSpec:
         control_dir=_path(body, "control_dir") if body.get("control_dir") is not None else None,
         disk_dirs=_paths(body, "disk_dirs"),
         notice_signal=notice_signal,
+        tmp_dir=_path(body, "tmp_dir") if body.get("tmp_dir") is not None else None,
+        shm_bytes=read_optional_whole(body, "shm_bytes", least=1),
+        hidden=_paths(body, "hidden", MAX_HIDDEN),
     )
 
 

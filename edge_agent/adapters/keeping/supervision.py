@@ -31,6 +31,7 @@ from intertie.telemetry.logs import logger
 _FIRST_PAUSE_S = 0.02
 _MOST_PAUSE_S = 1.0
 _RETRY = frozenset({protocol.STORE_UNAVAILABLE, protocol.TABLE_FULL, protocol.SHUTTING_DOWN})
+_SHARED = "Run the agent as root, with the right to mount; see docs/security.md."
 
 _log = logger(__name__)
 
@@ -142,6 +143,8 @@ class Supervision:
             )
             self.is_up.set()
             _log.info("keeper serves", pid=hello.pid, backend=hello.backend, runs=len(views))
+            if protocol.OWN_MOUNTS not in hello.features:
+                _log.warning("tasks share /tmp, /dev/shm and device files", remedy=_SHARED)
             await self._until_closed(client)
         finally:
             client.close()

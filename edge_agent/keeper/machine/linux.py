@@ -1,4 +1,4 @@
-"""The Linux calls that Python 3.11 lacks: prctl, timerfd on the boot clock.
+"""The Linux calls that Python 3.11 lacks: prctl, mounts, timerfd on the boot clock.
 
 Thin and without decisions. CLOCK_BOOTTIME counts suspend; `select`'s own timeout and
 `time.monotonic` do not, so a deadline must never rest on them.
@@ -16,6 +16,12 @@ _PR_SET_DUMPABLE: Final = 4
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _PR_SET_NO_NEW_PRIVS: Final = 38
 _TFD_TIMER_ABSTIME: Final = 1
+_CLONE_NEWNS: Final = 0x00020000
+_MS_NOSUID: Final = 2
+_MS_NODEV: Final = 4
+_MS_BIND: Final = 4096
+_MS_REC: Final = 16384
+_MS_SLAVE: Final = 1 << 19
 
 
 class _Timespec(ctypes.Structure):
@@ -56,6 +62,30 @@ def set_no_new_privs() -> None:
 def set_undumpable() -> None:
     """No core file of this process, and nobody of the same user may trace it."""
     _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def unshare_mounts() -> None:
+    """From here on this process mounts for itself and its children only. Needs root."""
+    _check(_LIBC.unshare(_CLONE_NEWNS), "unshare")
+    _mount(None, "/", None, _MS_REC | _MS_SLAVE)  # what the machine unmounts is still let go of
+
+
+def mount_memory(target: str, most_bytes: int) -> None:
+    """An empty file system in memory, for everybody who sees it."""
+    _mount("tmpfs", target, "tmpfs", _MS_NOSUID | _MS_NODEV, f"size={most_bytes},mode=1777")
+
+
+def mount_bind(source: str, target: str) -> None:
+    """Show a file or folder at another place."""
+    _mount(source, target, None, _MS_BIND)
+
+
+def _mount(
+    source: str | None, target: str, kind: str | None, flags: int, data: str | None = None
+) -> None:
+    texts = (None if text is None else os.fsencode(text) for text in (source, target, kind, data))
+    from_, to, type_, options = texts
+    _check(_LIBC.mount(from_, to, type_, ctypes.c_ulong(flags), options), f"mount {target}")
 
 
 def boot_ns() -> int:

@@ -12,6 +12,7 @@ import resource
 import signal
 from typing import Final, NamedTuple, NoReturn
 
+from edge_agent.keeper import mounts
 from edge_agent.keeper.machine import linux
 from edge_agent.keeper.machine.procfs import MARK_VARIABLE
 from edge_agent.keeper.report import StartFault
@@ -120,6 +121,8 @@ def _enter(plan: Plan, keeper: int, stdout: int, stderr: int, stage: list[str]) 
     stage[0] = "cgroup"
     for path in plan.join:
         _write(path, b"0")
+    stage[0] = "mounts"
+    mounts.enter(spec)
     stage[0] = "limits"
     _write("/proc/self/oom_score_adj", _OOM_SCORE)
     _set_limits(plan)

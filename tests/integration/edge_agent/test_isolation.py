@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from edge_agent.keeper.protocol import OWN_MOUNTS
 from intertie.errors import IntertieError
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs tasks as other users")
@@ -77,6 +78,17 @@ async def test_live_tasks_of_a_node_have_users_of_their_own(site: Any, agent: An
     for order in orders:
         site.region.stop_run("n1", order, notice_ms=100)
         await site.region.ended(order)
+
+
+async def test_the_shared_memory_of_a_run_is_its_own(site: Any, agent: Any) -> None:
+    if OWN_MOUNTS not in agent.live.keeping.hello.features:
+        pytest.skip("no right to mount here")
+    order = site.order("echo mine > /dev/shm/mine; ls /dev/shm; sleep 60", shell=True)
+    site.region.send("n1", order)
+    assert await site.print_of("n1", order, b"\n") == b"mine\n"
+    assert not Path("/dev/shm/mine").exists()
+    site.region.stop_run("n1", order, notice_ms=100)
+    await site.region.ended(order)
 
 
 async def test_a_task_cannot_order_the_keeper_about(site: Any, agent: Any) -> None:
