@@ -57,9 +57,9 @@ from regional.adapters.stubs import FederationStubs
 from regional.config import Config
 from regional.domain.core import DONE, PENDING, REQUESTS, RUN, SHARD, RegionCore
 from regional.domain.events import ToFederation, ToNode, UsagePending
-from regional.domain.fencing import UNFENCED
 from regional.domain.lending.lender import LENDING, POOL, RECLAIM
-from regional.domain.run import RegionRun
+from regional.domain.nodes.fencing import UNFENCED
+from regional.domain.runs.run import RegionRun
 from regional.domain.settings import Site
 from regional.server.agent_link import AgentLinkServicer
 from regional.server.enrollment import desk

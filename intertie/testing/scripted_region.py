@@ -396,7 +396,7 @@ def start_order(
     env: Mapping[str, str] | None = None,
     **changes: Any,  # noqa: ANN401 - fields of StartRun
 ) -> StartRun:
-    """A StartRun with the defaults of a small task, as `regional.domain.orders` makes it."""
+    """A StartRun with the defaults of a small task, as `regional.domain.nodes.orders` makes it."""
     fields: dict[str, Any] = {
         "task": task,
         "run": n,

@@ -19,7 +19,7 @@ from intertie.ports import Store, StoreUnavailableError
 from intertie.store.blobs import BlobStore
 from intertie.store.codec import decoder
 from regional.domain.core import DONE, LISTED, RUN
-from regional.domain.run import RegionRun
+from regional.domain.runs.run import RegionRun
 
 MAX_CHUNK = 64 << 10
 MAX_WAIT_MS = 30_000

@@ -17,8 +17,6 @@ from intertie.model.states import Outcome
 from intertie.model.token import Epoch, Token
 from intertie.model.validate import shapes
 from intertie.ports import Now
-from regional.domain.downward import Downward
-from regional.domain.ends import Ends
 from regional.domain.events import (
     Adjust,
     Assigned,
@@ -37,11 +35,13 @@ from regional.domain.events import (
     SetLending,
     UsagePending,
 )
-from regional.domain.fencing import UNFENCED, Fencing
 from regional.domain.lending.lender import LENDING, POOL, RECLAIM, Lender
-from regional.domain.pool import Held, Node
-from regional.domain.progress import Progress
-from regional.domain.run import RegionRun, StopOrder
+from regional.domain.nodes.downward import Downward
+from regional.domain.nodes.fencing import UNFENCED, Fencing
+from regional.domain.nodes.pool import Held, Node
+from regional.domain.runs.ends import Ends
+from regional.domain.runs.progress import Progress
+from regional.domain.runs.run import RegionRun, StopOrder
 from regional.domain.scheduling import Scheduling
 from regional.domain.settings import Site, Timing
 from regional.domain.upward import Upward

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from intertie.model.pool import Shape
 from intertie.model.states import RunState
-from regional.domain.run import RegionRun
+from regional.domain.runs.run import RegionRun
 
 Place = tuple[int, str]
 """(queued_ms, key of the run)."""

@@ -13,9 +13,9 @@ from intertie.model.pool import Shape
 from intertie.model.states import RunState
 from intertie.residency.paths import allowed
 from regional.domain.lending.rules import Quota
+from regional.domain.nodes.rooms import Room, best, count, rooms
 from regional.domain.queue import Queue
-from regional.domain.rooms import Room, best, count, rooms
-from regional.domain.run import RegionRun
+from regional.domain.runs.run import RegionRun
 
 if TYPE_CHECKING:
     from regional.domain.core import RegionCore

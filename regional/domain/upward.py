@@ -26,7 +26,6 @@ from intertie.model.states import Outcome, RunState
 from intertie.model.token import Token
 from intertie.model.validate import shapes
 from intertie.residency.paths import allowed
-from regional.domain import pool, usage
 from regional.domain.events import (
     Assigned,
     AssignRefused,
@@ -37,7 +36,9 @@ from regional.domain.events import (
     ToFederation,
 )
 from regional.domain.lending import rules
-from regional.domain.run import RegionRun, StopOrder
+from regional.domain.nodes import pool
+from regional.domain.runs import usage
+from regional.domain.runs.run import RegionRun, StopOrder
 
 if TYPE_CHECKING:
     from regional.domain.core import RegionCore

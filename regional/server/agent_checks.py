@@ -21,7 +21,7 @@ from intertie.model.task import StoredFile
 from intertie.model.token import Token
 from intertie.pki.identity import Identity
 from intertie.transport.versions import agree
-from regional.domain.usage import MAX_INSTANT_MS, sample_fault
+from regional.domain.runs.usage import MAX_INSTANT_MS, sample_fault
 
 MAX_INCARNATION = 128
 MAX_DEVICES = 1_024

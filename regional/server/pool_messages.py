@@ -5,8 +5,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from intertie.api.regional.v1 import pool_service_pb2 as pb
 from intertie.wire.pool import capability_to_pb, checkpoint_to_pb, token_to_pb
 from intertie.wire.tasks import stored_file_to_pb
-from regional.domain.pool import Node
-from regional.domain.run import RegionRun
+from regional.domain.nodes.pool import Node
+from regional.domain.runs.run import RegionRun
 
 
 def node_to_pb(node: Node) -> pb.Node:

@@ -29,7 +29,7 @@ from intertie.wire.tasks import spec_from_pb
 from intertie.wire.tokens import Tokens
 from regional.domain.core import DONE, LISTED, REQUESTS, RUN, RegionCore
 from regional.domain.events import Adjust, CreateNative, Evict
-from regional.domain.run import RegionRun
+from regional.domain.runs.run import RegionRun
 from regional.server.lending_methods import LendingMethods
 from regional.server.paging import Pages, check_reason, check_request_id, page_size
 from regional.server.pool_messages import node_to_pb, run_to_pb

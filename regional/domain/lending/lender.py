@@ -17,7 +17,7 @@ from intertie.model.states import Outcome
 from regional.domain.events import CreateReclaim, ReturnReclaim, SetLending
 from regional.domain.lending import rules
 from regional.domain.lending.rules import Guest, Quota
-from regional.domain.run import RegionRun, StopOrder
+from regional.domain.runs.run import RegionRun, StopOrder
 
 if TYPE_CHECKING:
     from regional.domain.core import RegionCore
@@ -178,6 +178,7 @@ class Lender:
         self._schedule()
 
     def _returned(self, reclaim: Reclaim) -> Reclaim:
+        assert reclaim.state is not ReclaimState.RETURNED, "it is given back once"
         after = replace(
             reclaim, state=ReclaimState.RETURNED, returned_ms=self._core.now.utc_ms, guests_left=0
         )
@@ -220,6 +221,7 @@ class Lender:
         order = StopOrder(
             outcome=Outcome.RECLAIMED, reason=reason, cause=OWNER, notice_ms=notice_ms
         )
+        assert not any(placed[key].native for key in chosen), "native runs never go"
         for key in chosen:
             core.downward.stop(placed[key], order)
         return len(chosen)

@@ -120,6 +120,7 @@ class Quota:
 
     def take(self, project: str, shape: Shape) -> None:
         """One run of the project is placed."""
+        assert self.units(project, shape, 1) == 1, "guests hold no more than is lent"
         self.held = self.held.plus(holds(shape))
         own = self.by_project.get(project, Quantity())
         self.by_project[project] = own.plus(holds(shape))
@@ -144,6 +145,7 @@ def victims(guests: Sequence[Guest], amount: Quantity) -> Sequence[str]:
         left.remove(chosen)
         held = held.less(chosen.holds)
         gone.append(chosen.key)
+    assert amount.covers(held), "those who stay hold no more than the amount"
     return gone
 
 

@@ -37,8 +37,8 @@ from regional.domain.events import (
     ToFederation,
     ToNode,
 )
-from regional.domain.fencing import UNFENCED
-from regional.domain.run import RegionRun
+from regional.domain.nodes.fencing import UNFENCED
+from regional.domain.runs.run import RegionRun
 from regional.domain.settings import Site, Timing
 
 MS = 1_000_000

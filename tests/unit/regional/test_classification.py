@@ -5,8 +5,8 @@ import pytest
 from intertie.model.agentlink import AgentRunUpdate
 from intertie.model.states import FailureClass, Outcome, RunState
 from intertie.model.token import Epoch, Token
-from regional.domain.classify import classify
-from regional.domain.run import StopOrder
+from regional.domain.runs.classify import classify
+from regional.domain.runs.run import StopOrder
 
 F, U = FailureClass, Outcome
 STOP = StopOrder(outcome=Outcome.EVICTED, reason="power", cause="owner")

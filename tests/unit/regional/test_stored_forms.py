@@ -9,7 +9,7 @@ from intertie.model.spec import TaskSpec
 from intertie.model.states import Outcome
 from intertie.model.token import Epoch
 from intertie.store.codec import decoder, encode
-from regional.domain.run import RegionRun
+from regional.domain.runs.run import RegionRun
 
 
 def test_a_run_survives_its_row_at_every_stage(linked: Any, ask: Any, spec: Any) -> None:

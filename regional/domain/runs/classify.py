@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from intertie.model.agentlink import AgentRunUpdate
 from intertie.model.states import FailureClass, Outcome
-from regional.domain.run import StopOrder
+from regional.domain.runs.run import StopOrder
 
 _CRASHES = frozenset({4, 6, 7, 8, 11, 31})
 """SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS: the program's own doing."""

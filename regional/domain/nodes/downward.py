@@ -22,13 +22,13 @@ from intertie.model.agentlink import (
 )
 from intertie.model.states import RUN_TRANSITIONS, Outcome, RunState
 from intertie.model.token import Token
-from regional.domain import run as lifecycle
-from regional.domain import usage
 from regional.domain.events import NodeDown, NodeSaid, NodeUp, ToNode
-from regional.domain.fencing import is_dead
-from regional.domain.orders import start_order
-from regional.domain.pool import Node
-from regional.domain.run import RegionRun, StopOrder
+from regional.domain.nodes.fencing import is_dead
+from regional.domain.nodes.orders import start_order
+from regional.domain.nodes.pool import Node
+from regional.domain.runs import run as lifecycle
+from regional.domain.runs import usage
+from regional.domain.runs.run import RegionRun, StopOrder
 
 if TYPE_CHECKING:
     from regional.domain.core import RegionCore

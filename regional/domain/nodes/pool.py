@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from intertie.model.agentlink import AgentHello
 from intertie.model.pool import Device, NodeClass
 from intertie.model.states import Reachability
-from regional.domain.run import RegionRun
+from regional.domain.runs.run import RegionRun
 
 
 @dataclass(slots=True)

@@ -13,8 +13,8 @@ from intertie.drive.effects import Erase, Write
 from intertie.model.agentlink import AgentHello, AgentRunUpdate
 from intertie.model.states import RunState
 from intertie.model.token import Token
-from regional.domain.pool import Held
-from regional.domain.run import RegionRun
+from regional.domain.nodes.pool import Held
+from regional.domain.runs.run import RegionRun
 
 if TYPE_CHECKING:
     from regional.domain.core import RegionCore

@@ -4,7 +4,7 @@ more.
 
 from intertie.model.agentlink import StartRun
 from intertie.model.task import StoredFile
-from regional.domain.run import RegionRun
+from regional.domain.runs.run import RegionRun
 
 
 def start_order(run: RegionRun, lease_ms: int) -> StartRun:

@@ -10,7 +10,7 @@ from intertie.model.spec import Accelerators, Priority, Resources, RunSpec, Task
 from intertie.model.states import RunState
 from regional.domain import scheduling
 from regional.domain.events import CreateNative
-from regional.domain.rooms import best
+from regional.domain.nodes.rooms import best
 
 GIB = 1 << 30
 SMALL = NodeCapability(cpu=2_000, memory=4 * GIB, disk=64 * GIB, architecture="x86_64")

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from intertie.model.agentlink import AckRun, AgentRunUpdate
 from intertie.model.states import FailureClass, Outcome, RunState
-from regional.domain import run as lifecycle
-from regional.domain import usage
-from regional.domain.classify import Cause, by_order, classify
-from regional.domain.fencing import gave_up
-from regional.domain.rooms import Room
-from regional.domain.run import RegionRun
+from regional.domain.nodes.fencing import gave_up
+from regional.domain.nodes.rooms import Room
+from regional.domain.runs import run as lifecycle
+from regional.domain.runs import usage
+from regional.domain.runs.classify import Cause, by_order, classify
+from regional.domain.runs.run import RegionRun
 
 if TYPE_CHECKING:
     from regional.domain.core import RegionCore

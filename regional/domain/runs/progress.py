@@ -11,9 +11,9 @@ from intertie.drive.effects import Record
 from intertie.model.agentlink import AckUsage, CheckpointOffer, CheckpointVerdict, UsageSample
 from intertie.model.states import Outcome
 from intertie.model.task import CheckpointRef
-from regional.domain import usage
-from regional.domain.pool import Node
-from regional.domain.run import RegionRun, StopOrder
+from regional.domain.nodes.pool import Node
+from regional.domain.runs import usage
+from regional.domain.runs.run import RegionRun, StopOrder
 
 if TYPE_CHECKING:
     from regional.domain.core import RegionCore
@@ -43,6 +43,8 @@ class Progress:
     def _take(self, run: RegionRun, told: UsageSample) -> None:
         core = self._core
         sample = usage.believed(run, told, core.now.utc_ms, core.timing)
+        assert sample.boot_ms <= told.boot_ms, "what is believed is a part of what was told"
+        assert sample.start_ms >= run.metered_until_ms, "intervals never overlap (I8)"
         metered = usage.metered(run, sample, core.site.region)
         after = replace(
             run,

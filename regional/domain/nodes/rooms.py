@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from intertie.capability import software
 from intertie.model.pool import Device, Shape
 from intertie.model.requires import all_hold
-from regional.domain.pool import Node
+from regional.domain.nodes.pool import Node
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from intertie.metering.intervals import RunTime
 from intertie.metering.records import Body, RunKey, Span
 from intertie.model.agentlink import UsageSample
 from intertie.model.names import TaskName
-from regional.domain.run import RegionRun
+from regional.domain.runs.run import RegionRun
 from regional.domain.settings import Timing
 
 MIB = 1 << 20
