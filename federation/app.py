@@ -67,8 +67,8 @@ from intertie.telemetry.http import TelemetryServer
 from intertie.telemetry.logs import logger
 from intertie.telemetry.metrics import ALARMS, ATTACHED_REGIONS, BUILD, LIVE_TASKS
 from intertie.telemetry.registry import Metrics
+from intertie.transport.joining.renewal import Renewal, self_renewal
 from intertie.transport.layers.bounds import Limits
-from intertie.transport.renewal import Renewal, self_renewal
 from intertie.transport.server import Server, ServerOptions
 from intertie.transport.versions import software
 from intertie.wire.tokens import Tokens

@@ -35,7 +35,7 @@ from intertie.telemetry.metrics import ALARMS, BUILD, LOG_SIZE, REGION_NODES, RE
 from intertie.telemetry.registry import Metrics
 from intertie.transport.blobs import BlobServicer
 from intertie.transport.channels import Channels
-from intertie.transport.renewal import Renewal, self_renewal
+from intertie.transport.joining.renewal import Renewal, self_renewal
 from intertie.transport.server import Server
 from intertie.transport.versions import PROTOCOL_MAX, PROTOCOL_MIN, software
 from intertie.wire.tokens import Tokens

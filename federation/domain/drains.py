@@ -109,6 +109,7 @@ class Drains:
 
     def load(self, drain: Drain) -> None:
         """Take over a stored one."""
+        assert drain.key not in self.by_key, "a row is loaded once"
         self.by_key[drain.key] = drain
         self._schedule()
 
@@ -128,6 +129,8 @@ class Drains:
         record = core.records[event.region]
         if record.state is not RegionState.DRAINING:
             core.states.set(record, RegionState.DRAINING, event.reason, event.actor)
+        assert core.records[event.region].state is RegionState.DRAINING, "no new tasks from here on"
+        assert event.wait_ms >= 0, "a deadline lies ahead"
         now_ms = core.now.utc_ms
         drain = Drain(
             region=event.region,
@@ -153,8 +156,10 @@ class Drains:
             return
         if drain.state is DrainState.RUNNING:
             record = core.records[event.region]
+            assert record.state is RegionState.DRAINING, "another decision would have ended it"
             core.states.set(record, RegionState.CORDONED, event.reason, event.actor)
             drain = self.by_key[drain.key]
+            assert drain.state is DrainState.CANCELLED, "another decision ends a drain"
         elif drain.state is DrainState.DONE:
             core.emit(Fail(event.ticket, _over(drain)))
             return
@@ -198,6 +203,7 @@ class Drains:
     def _work(self, drain: Drain) -> None:
         """Send away what may go; end it when nothing is left."""
         core = self._core
+        assert drain.state is DrainState.RUNNING, "a drain that ended sends nobody away"
         left = sorted(core.at_region.get(drain.region, ()))
         if not left:
             self._end(drain, DrainState.DONE)
@@ -217,6 +223,7 @@ class Drains:
 
     def waited_for(self, drain: Drain) -> int:
         """How many of the runs that are left may not be interrupted yet."""
+        assert drain.state is DrainState.RUNNING, "a drain that ended waits for nobody"
         core = self._core
         left = (core.tasks[id_] for id_ in core.at_region.get(drain.region, ()))
         return sum(
@@ -267,6 +274,8 @@ def newest_first(drains: Iterable[Drain]) -> list[Drain]:
 
 
 def _eviction(task: Task, drain: Drain) -> CancelRun:
+    assert task.region == drain.region, "a drain sends its own region's runs away"
+    assert task.run is not None, "a task at a region has a run"
     why = f"{drain.region} is being drained: {drain.reason}"
     return CancelRun(task=str(task.name), epoch=task.epoch, reason=why, evict=True)
 

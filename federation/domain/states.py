@@ -126,6 +126,7 @@ class States:
     def set(self, record: RegionRecord, to: RegionState, reason: str, actor: str) -> None:
         """Move a region to a state, with all that follows at once."""
         core = self._core
+        assert self._core.records.get(record.id) is record, "a change of an outdated record"
         assert to in REGION_TRANSITIONS[record.state], f"region {record.state} -> {to}"
         after = replace(
             record, state=to, state_reason=reason, state_actor=actor, state_ms=core.now.utc_ms
@@ -141,12 +142,16 @@ class States:
             assert why is not None, "a region that is gone"
             self._shut_out(record.id)
             core.emit(HangUp(region=record.id, why=why))
+            left = core.fleet.members.get(record.id)
+            assert left is None or not left.link, "a region that is gone is heard no more"
         elif to is RegionState.ACTIVE:
             core.queue.hurry(core.now.boot_ns)
 
     def mark(self, region: str) -> None:
         """Tell the fleet what was decided about a region that just attached."""
         member = self._core.fleet.members[region]
+        assert member.link, "only a region that has a link is marked"
+        assert gone(self._core.records[region]) is None, "a region that is gone has attached"
         self._core.fleet.update(member, state=self._core.records[region].state)
 
     def _shut_out(self, region: str) -> None:

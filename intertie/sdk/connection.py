@@ -24,7 +24,7 @@ from intertie.clock import SystemClock
 from intertie.errors import IntertieError, Reason, error
 from intertie.pki.load import IdentityDirectory
 from intertie.ports import Clock
-from intertie.sdk.renewing import OwnRenewal
+from intertie.sdk.membership.renewing import OwnRenewal
 from intertie.telemetry.registry import Metrics
 from intertie.transport.channels import Channels
 from intertie.transport.client import clock_metadata

@@ -17,10 +17,10 @@ from intertie.model.jurisdiction import Jurisdiction
 from intertie.pki.issue import public_key_of_csr
 from intertie.pki.join.hosts import check_hosts
 from intertie.pki.join.issued import Issuance
+from intertie.pki.join.publickeys import key_digest, key_to_text
 from intertie.pki.join.requests import JoinRequest, JoinState
 from intertie.pki.join.strings import JoinString, Purpose, hash_secret, parse_join_string
 from intertie.pki.join.tokens import Token, refused
-from intertie.pki.publickeys import key_digest, key_to_text
 from intertie.pki.spiffe import parse
 from intertie.store.enrollment.registry import Bearer, Redeemed
 from intertie.telemetry.logs import logger

@@ -15,8 +15,8 @@ from intertie.model import names
 from intertie.pki.issue import public_key_of_csr
 from intertie.pki.join.hosts import check_hosts
 from intertie.pki.join.proof import check_proof
+from intertie.pki.join.publickeys import key_digest, key_to_text
 from intertie.pki.join.requests import JoinRequest, JoinState
-from intertie.pki.publickeys import key_digest, key_to_text
 from intertie.pki.spiffe import region_trust_domain
 from intertie.telemetry.logs import logger
 from intertie.transport.versions import agree

@@ -11,14 +11,14 @@ from intertie.api.federation.v1 import join_pb2
 from intertie.errors import invalid
 from intertie.pki.issue import public_key_of_csr
 from intertie.pki.join.issued import Issuance
+from intertie.pki.join.publickeys import key_digest
 from intertie.pki.join.strings import Purpose, hash_secret, new_join_string
 from intertie.pki.join.tokens import LONGEST_MS, Token
-from intertie.pki.publickeys import key_digest
 from intertie.pki.spiffe import parse, region_trust_domain
 from intertie.store.enrollment.bans import Ban
 from intertie.telemetry.logs import logger
 from intertie.transport.call import Context, caller
-from intertie.transport.peers import peer_address
+from intertie.transport.joining.peers import peer_address
 from intertie.wire.join import credentials_to_pb, purpose_from_pb, token_to_pb
 from intertie.wire.scalars import FaultError, fill_timestamp, ms_of_duration
 from intertie.wire.tokens import Tokens

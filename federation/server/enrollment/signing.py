@@ -10,8 +10,8 @@ from intertie.errors import invalid
 from intertie.pki.authority import Authority, root_pin, sign_regional
 from intertie.pki.issue import issue
 from intertie.pki.join.issued import Issuance
+from intertie.pki.join.publickeys import key_digest, key_from_text
 from intertie.pki.join.requests import JoinRequest
-from intertie.pki.publickeys import key_digest, key_from_text
 from intertie.pki.spiffe import parse
 from intertie.ports import Clock
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from intertie.cli.printing import lines
 from intertie.pki.join.strings import Purpose
 from intertie.sdk.membership.joiner import Joiner
-from intertie.transport.versions import software
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +34,7 @@ async def check_join(joiner: Joiner, endpoint: str, wish: Wish) -> None:
     lines(
         [
             "ok  both clocks are within 10 minutes of each other",
-            f"ok  version {software()} interoperates",
+            f"ok  version {joiner.software} interoperates",
             f"ok  the token is good, and gives {subject}, which is free",
             "nothing was changed; run the same command without --check",
         ]

@@ -14,11 +14,11 @@ from intertie.errors import IntertieError, Reason, error
 from intertie.pki.authority import Authority
 from intertie.pki.ca_files import CA_KEY, write_certificates
 from intertie.pki.issue import Issued
+from intertie.pki.join.pending import key_at
 from intertie.pki.load import KEY, write_identity
-from intertie.pki.pending import key_at
 from intertie.sdk.contexts import Context, RegionAccess, config_path, load_contexts
+from intertie.sdk.membership.joiner import Joiner
 from intertie.sdk.membership.values import Credentials, FederationAccess
-from intertie.transport.pinning import Pinned
 
 
 def ca_key(directory: Path) -> tuple[ec.EllipticCurvePrivateKey, bool]:
@@ -32,17 +32,17 @@ def identity_key(directory: Path) -> tuple[ec.EllipticCurvePrivateKey, bool]:
 
 
 def write_leaf(
-    directory: Path, key: ec.EllipticCurvePrivateKey, given: Credentials, pinned: Pinned
+    directory: Path, key: ec.EllipticCurvePrivateKey, given: Credentials, joiner: Joiner
 ) -> None:
     """Check and write an identity."""
-    _chain_of(given, key, pinned)
+    _chain_of(given, key, joiner)
     write_identity(
         directory,
         key,
         Issued(
             cert_pem=given.cert_pem,
             chain_pem=given.chain_pem,
-            trust_pem=pinned.root_pem,
+            trust_pem=joiner.pinned.root_pem,
             serial=given.serial,
             not_after_ms=given.expires_ms,
         ),
@@ -53,13 +53,13 @@ def write_ca(
     directory: Path,
     key: ec.EllipticCurvePrivateKey,
     given: Credentials,
-    pinned: Pinned,
+    joiner: Joiner,
     region: str,
 ) -> Authority:
     """Check and write a region's CA beside its key."""
-    chain = _chain_of(given, key, pinned)
-    root = x509.load_pem_x509_certificate(pinned.root_pem)
-    authority = Authority(key, chain[0], tuple(chain), root, pinned.trust_domain, region)
+    chain = _chain_of(given, key, joiner)
+    root = x509.load_pem_x509_certificate(joiner.pinned.root_pem)
+    authority = Authority(key, chain[0], tuple(chain), root, joiner.pinned.trust_domain, region)
     write_certificates(directory, authority)
     return authority
 
@@ -86,12 +86,12 @@ def write_context(
 
 
 def _chain_of(
-    given: Credentials, key: ec.EllipticCurvePrivateKey, pinned: Pinned
+    given: Credentials, key: ec.EllipticCurvePrivateKey, joiner: Joiner
 ) -> list[x509.Certificate]:
     """The certificate and those above it, each signed by the next, the last by the pinned root."""
     try:
         chain = x509.load_pem_x509_certificates(given.cert_pem + given.chain_pem)
-        above = [*chain[1:], x509.load_pem_x509_certificate(pinned.root_pem)]
+        above = [*chain[1:], x509.load_pem_x509_certificate(joiner.pinned.root_pem)]
         for cert, issuer in zip(chain, above, strict=True):
             cert.verify_directly_issued_by(issuer)
     except (ValueError, TypeError, InvalidSignature) as problem:

@@ -23,7 +23,7 @@ async def join_node(joiner: Joiner, directory: Path, node: str) -> None:
     given = await joiner.enroll(node, create_csr(key))
     if given.credentials is None:
         raise error(Reason.INTERNAL, "The region took the node and gave no certificate.")
-    write_leaf(identity, key, given.credentials, joiner.pinned)
+    write_leaf(identity, key, given.credentials, joiner)
     config = directory / "config.toml"
     base = directory.absolute()
     tables: dict[str, dict[str, Value]] = {

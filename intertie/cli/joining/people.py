@@ -22,7 +22,7 @@ async def join_person(joiner: Joiner, directory: Path | None, context: str) -> N
     join = await joiner.request_join(create_csr(key))
     if join.credentials is None or join.federation is None:
         raise error(Reason.INTERNAL, "The federation approved the join and gave no certificate.")
-    write_leaf(directory, key, join.credentials, joiner.pinned)
+    write_leaf(directory, key, join.credentials, joiner)
     path = write_context(name, directory, join.federation)
     lines(
         [

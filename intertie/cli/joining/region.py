@@ -58,7 +58,7 @@ async def join_region(joiner: Joiner, plan: RegionPlan) -> None:
     if join.credentials is None or join.federation is None:
         raise error(Reason.INTERNAL, "The federation approved the join and gave no certificate.")
     region = join.region
-    ca = write_ca(plan.directory / "ca", key, join.credentials, joiner.pinned, region)
+    ca = write_ca(plan.directory / "ca", key, join.credentials, joiner, region)
     issue_identities(plan.directory, ca, plan.hosts)
     config = plan.directory / "config.toml"
     cites = join.federation.price_version or "none"

@@ -18,7 +18,7 @@ from intertie.pki.ca_files import ROOT_CERT
 from intertie.pki.files import read_private, read_public, unusable
 from intertie.pki.issue import create_csr
 from intertie.pki.join.proof import prove
-from intertie.pki.publickeys import key_digest
+from intertie.pki.join.publickeys import key_digest
 from intertie.sdk.membership.joiner import Joiner
 from intertie.sdk.membership.values import LogKeyProof
 
@@ -56,7 +56,7 @@ def rejoin(
             )
             if join.credentials is None:
                 raise error(Reason.INTERNAL, "The federation took the proof and certified nothing.")
-            ca = write_ca(directory / "ca", key, join.credentials, joiner.pinned, region)
+            ca = write_ca(directory / "ca", key, join.credentials, joiner, region)
             issue_identities(directory, ca, named)
 
     run(go())
@@ -75,9 +75,7 @@ def _config(path: Path) -> dict[str, Any]:
         raise unusable(path, f"is no TOML: {problem}", "Mend the line that it names.") from None
     for name in ("region", "state_dir"):
         if not isinstance(found.get(name), str):
-            raise unusable(
-                path, f"names no {name}", "Give the directory that it joined in."
-            )
+            raise unusable(path, f"names no {name}", "Give the directory that it joined in.")
     return found
 
 

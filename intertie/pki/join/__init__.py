@@ -1,4 +1,5 @@
-"""Joining, as pure rules: join strings, tokens and how they are redeemed, what was issued.
+"""Joining, as rules: join strings, tokens and how they are redeemed, what was issued.
 
-No input or output: `intertie.store.enrollment` keeps these records, the services' servers use them.
+No input or output but the file of a pending key: `intertie.store.enrollment` keeps the records, the
+services' servers use them.
 """

@@ -23,7 +23,7 @@ from intertie.sdk.membership.values import ENROLLMENT, JOIN, Enrollment, Join, L
 from intertie.transport.channel import open_channel
 from intertie.transport.credentials import anonymous_credentials
 from intertie.transport.failure import error_from_rpc
-from intertie.transport.pinning import Pinned, fetch_pinned
+from intertie.transport.joining.pinning import Pinned, fetch_pinned
 from intertie.transport.versions import PROTOCOL_MAX, PROTOCOL_MIN, software
 
 _OTHER_NAME = "Hostname Verification"
@@ -81,6 +81,11 @@ class Joiner:
     async def close(self) -> None:
         """Close the channel."""
         await self._channel.close()
+
+    @property
+    def software(self) -> str:
+        """The version that we say we are."""
+        return software()
 
     async def request_join(
         self,

@@ -22,7 +22,7 @@ from intertie.pki.spiffe import Role
 from intertie.ports import Clock
 from intertie.transport.channels import Channels
 from intertie.transport.failure import error_from_rpc
-from intertie.transport.renewal import Renewal
+from intertie.transport.joining.renewal import Renewal
 from intertie.wire.join import issued_from_pb
 
 LOOK_S = 1.0

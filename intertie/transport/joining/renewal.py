@@ -13,8 +13,8 @@ from cryptography import x509
 from intertie.errors import IntertieError
 from intertie.pki.authority import Authority
 from intertie.pki.issue import Issued, create_csr, issue, public_key_of_csr
+from intertie.pki.join.pending import PENDING, key_at
 from intertie.pki.load import IdentityDirectory, write_identity
-from intertie.pki.pending import PENDING, key_at
 from intertie.pki.profile import renew_at_ms
 from intertie.ports import Clock
 from intertie.telemetry.logs import logger

@@ -9,13 +9,13 @@ import pytest
 
 from intertie.errors import IntertieError, Reason
 from intertie.model.spec import RunSpec, TaskSpec
+from intertie.pki.join.pending import PENDING
 from intertie.pki.load import load
-from intertie.pki.pending import PENDING
 from intertie.sdk.client import Client
 from intertie.sdk.contexts import load_contexts
 from intertie.sdk.membership.admin import AdminClient
 from intertie.testing.waiting import eventually_sync
-from intertie.transport.renewal import Renewal
+from intertie.transport.joining.renewal import Renewal
 
 TD = "intertie.example"
 CUT_WITHIN_S = 5

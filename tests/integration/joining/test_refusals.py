@@ -16,7 +16,7 @@ from intertie.pki.issue import create_csr
 from intertie.pki.join.guesses import MOST
 from intertie.pki.join.strings import Purpose, new_join_string, parse_join_string
 from intertie.sdk.membership.joiner import Joiner
-from intertie.transport.pinning import fetch_pinned
+from intertie.transport.joining.pinning import fetch_pinned
 
 PLACE: dict[str, Any] = {"jurisdiction": "DE/DE-HE/fra1"}
 MINUTE_MS = 60_000
