@@ -14,7 +14,7 @@ from intertie.pki.authority import Authority, root_pin
 from intertie.pki.issue import issue
 from intertie.pki.join.guesses import Guesses
 from intertie.pki.join.issued import Issuance
-from intertie.pki.publickeys import key_digest
+from intertie.pki.join.publickeys import key_digest
 from intertie.pki.spiffe import SpiffeId, parse
 from intertie.ports import Clock, IdSource
 from intertie.store.enrollment.registry import Registry

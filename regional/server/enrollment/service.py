@@ -13,6 +13,7 @@ from intertie.api.regional.v1 import enrollment_service_pb2_grpc as pb_grpc
 from intertie.errors import IntertieError, Reason, invalid
 from intertie.pki.issue import public_key_of_csr
 from intertie.pki.join.issued import Issuance
+from intertie.pki.join.publickeys import key_digest
 from intertie.pki.join.requests import JoinRequest
 from intertie.pki.join.strings import (
     JoinString,
@@ -23,11 +24,10 @@ from intertie.pki.join.strings import (
 )
 from intertie.pki.join.tokens import Token, refused
 from intertie.pki.profile import HOUR_MS
-from intertie.pki.publickeys import key_digest
 from intertie.store.enrollment.registry import Bearer
 from intertie.telemetry.logs import logger
 from intertie.transport.call import Context, caller
-from intertie.transport.peers import peer_address
+from intertie.transport.joining.peers import peer_address
 from intertie.transport.versions import agree
 from intertie.wire.join import credentials_to_pb, token_to_pb
 from intertie.wire.scalars import FaultError, ms_of_duration
