@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from intertie.model.decision import Decision
+from intertie.model.money import Money
 from intertie.model.names import TaskName
 from intertie.model.spec import TaskSpec
 from intertie.model.states import (
@@ -94,6 +96,7 @@ class Run:
     logs: tuple[StoredFile, ...] = ()
     excluded: tuple[str, ...] = ()
     grant_sha256: str = ""
+    decision: str = ""
 
 
 @quick
@@ -167,7 +170,8 @@ class TaskEvent:
 class Verdict:
     """What a region answers to a task: every filter and every factor (plan, explain).
 
-    `checks` are (name, have, need, holds); `weights` are (factor, value).
+    `checks` are (name, have, need, holds); `weights` are (factor, value). `success_ms` is the
+    expected time to success without the wait; `cost` is the quote for it.
     """
 
     region: str
@@ -180,6 +184,9 @@ class Verdict:
     variant: int = -1
     reason: WaitReason | None = None
     assumed: tuple[str, ...] = ()
+    per_hour: Money | None = None
+    cost: Money | None = None
+    success_ms: int = 0
 
 
 @quick
@@ -196,19 +203,27 @@ class Check:
 @quick
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """One factor of a region's weight."""
+    """One factor of a region's weight, and whether nothing but an assumption gives it."""
 
     name: str
     value: float
+    assumed: bool = False
 
 
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The answer of plan and explain: a verdict per region, the choice, what would change it."""
+    """The answer of plan and explain: a verdict per region, the choice, what would change it.
+
+    With a past `decision`: that one as it was kept, and in `differences` what is not the same when
+    it is made again; empty = the same. `since_then` tells which inputs have changed.
+    """
 
     verdicts: tuple[Verdict, ...]
     chosen: str = ""
     remedy: str = ""
     state: TaskState | None = None
     wait: Wait | None = None
+    decision: Decision | None = None
+    differences: tuple[str, ...] = ()
+    since_then: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ from intertie.api.federation.v1 import task_pb2 as intertie_dot_api_dot_federati
 from intertie.api.federation.v1 import task_spec_pb2 as intertie_dot_api_dot_federation_dot_v1_dot_task__spec__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-intertie/api/federation/v1/task_service.proto\x12\x1aintertie.api.federation.v1\x1a\x17google/rpc/status.proto\x1a%intertie/api/federation/v1/task.proto\x1a*intertie/api/federation/v1/task_spec.proto\"\xac\x01\n\x11\x43reateTaskRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x32\n\x04spec\x18\x02 \x01(\x0b\x32$.intertie.api.federation.v1.TaskSpec\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\x12\x19\n\x11\x66\x61il_if_unmatched\x18\x05 \x01(\x08\x12\r\n\x05order\x18\x06 \x01(\x0c\"^\n\x14\x42\x61tchCreateTasksItem\x12\x32\n\x04spec\x18\x01 \x01(\x0b\x32$.intertie.api.federation.v1.TaskSpec\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"|\n\x17\x42\x61tchCreateTasksRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x42\n\x08requests\x18\x02 \x03(\x0b\x32\x30.intertie.api.federation.v1.BatchCreateTasksItem\x12\r\n\x05order\x18\x03 \x01(\x0c\"J\n\x16\x42\x61tchCreateTasksResult\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\"\n\x06status\x18\x02 \x01(\x0b\x32\x12.google.rpc.Status\"_\n\x18\x42\x61tchCreateTasksResponse\x12\x43\n\x07results\x18\x01 \x03(\x0b\x32\x32.intertie.api.federation.v1.BatchCreateTasksResult\"\x1e\n\x0eGetTaskRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"Y\n\x10ListTasksRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x04 \x01(\t\"]\n\x11ListTasksResponse\x12/\n\x05tasks\x18\x01 \x03(\x0b\x32 .intertie.api.federation.v1.Task\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"S\n\x11\x43\x61ncelTaskRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x0c\n\x04\x65tag\x18\x04 \x01(\t\"U\n\x0fPlanTaskRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x32\n\x04spec\x18\x02 \x01(\x0b\x32$.intertie.api.federation.v1.TaskSpec\"\"\n\x12\x45xplainTaskRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"N\n\x15ListTaskEventsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"h\n\x16ListTaskEventsResponse\x12\x35\n\x06\x65vents\x18\x01 \x03(\x0b\x32%.intertie.api.federation.v1.TaskEvent\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"^\n\x11WatchTasksRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x14\n\x0cresume_token\x18\x02 \x01(\t\x12\r\n\x05tasks\x18\x03 \x03(\t\x12\x14\n\x0csend_initial\x18\x04 \x01(\x08\"\x92\x01\n\x12WatchTasksResponse\x12\x35\n\x06\x65vents\x18\x01 \x03(\x0b\x32%.intertie.api.federation.v1.TaskEvent\x12/\n\x05tasks\x18\x02 \x03(\x0b\x32 .intertie.api.federation.v1.Task\x12\x14\n\x0cresume_token\x18\x03 \x01(\t\"\x1d\n\rGetRunRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"H\n\x0fListRunsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"Z\n\x10ListRunsResponse\x12-\n\x04runs\x18\x01 \x03(\x0b\x32\x1f.intertie.api.federation.v1.Run\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x82\x01\n\x13ReadTaskLogsRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x0c\n\x04rank\x18\x03 \x01(\x05\x12\x0e\n\x06stream\x18\x04 \x01(\t\x12\x0e\n\x06offset\x18\x05 \x01(\x03\x12\x12\n\ntail_bytes\x18\x06 \x01(\x03\x12\x0e\n\x06\x66ollow\x18\x07 \x01(\x08\"4\n\x14ReadTaskLogsResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x0e\n\x06offset\x18\x02 \x01(\x03\"O\n\x16ListTaskOutputsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"K\n\nTaskOutput\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\x12\n\nsize_bytes\x18\x03 \x01(\x03\x12\x0b\n\x03run\x18\x04 \x01(\x05\"k\n\x17ListTaskOutputsResponse\x12\x37\n\x07outputs\x18\x01 \x03(\x0b\x32&.intertie.api.federation.v1.TaskOutput\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"C\n\x15ReadTaskOutputRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x0e\n\x06offset\x18\x03 \x01(\x03\"6\n\x16ReadTaskOutputResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x32\xda\x0b\n\x0bTaskService\x12]\n\nCreateTask\x12-.intertie.api.federation.v1.CreateTaskRequest\x1a .intertie.api.federation.v1.Task\x12}\n\x10\x42\x61tchCreateTasks\x12\x33.intertie.api.federation.v1.BatchCreateTasksRequest\x1a\x34.intertie.api.federation.v1.BatchCreateTasksResponse\x12W\n\x07GetTask\x12*.intertie.api.federation.v1.GetTaskRequest\x1a .intertie.api.federation.v1.Task\x12h\n\tListTasks\x12,.intertie.api.federation.v1.ListTasksRequest\x1a-.intertie.api.federation.v1.ListTasksResponse\x12]\n\nCancelTask\x12-.intertie.api.federation.v1.CancelTaskRequest\x1a .intertie.api.federation.v1.Task\x12Y\n\x08PlanTask\x12+.intertie.api.federation.v1.PlanTaskRequest\x1a .intertie.api.federation.v1.Plan\x12_\n\x0b\x45xplainTask\x12..intertie.api.federation.v1.ExplainTaskRequest\x1a .intertie.api.federation.v1.Plan\x12w\n\x0eListTaskEvents\x12\x31.intertie.api.federation.v1.ListTaskEventsRequest\x1a\x32.intertie.api.federation.v1.ListTaskEventsResponse\x12m\n\nWatchTasks\x12-.intertie.api.federation.v1.WatchTasksRequest\x1a..intertie.api.federation.v1.WatchTasksResponse0\x01\x12T\n\x06GetRun\x12).intertie.api.federation.v1.GetRunRequest\x1a\x1f.intertie.api.federation.v1.Run\x12\x65\n\x08ListRuns\x12+.intertie.api.federation.v1.ListRunsRequest\x1a,.intertie.api.federation.v1.ListRunsResponse\x12s\n\x0cReadTaskLogs\x12/.intertie.api.federation.v1.ReadTaskLogsRequest\x1a\x30.intertie.api.federation.v1.ReadTaskLogsResponse0\x01\x12z\n\x0fListTaskOutputs\x12\x32.intertie.api.federation.v1.ListTaskOutputsRequest\x1a\x33.intertie.api.federation.v1.ListTaskOutputsResponse\x12y\n\x0eReadTaskOutput\x12\x31.intertie.api.federation.v1.ReadTaskOutputRequest\x1a\x32.intertie.api.federation.v1.ReadTaskOutputResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-intertie/api/federation/v1/task_service.proto\x12\x1aintertie.api.federation.v1\x1a\x17google/rpc/status.proto\x1a%intertie/api/federation/v1/task.proto\x1a*intertie/api/federation/v1/task_spec.proto\"\xac\x01\n\x11\x43reateTaskRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x32\n\x04spec\x18\x02 \x01(\x0b\x32$.intertie.api.federation.v1.TaskSpec\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\x12\x19\n\x11\x66\x61il_if_unmatched\x18\x05 \x01(\x08\x12\r\n\x05order\x18\x06 \x01(\x0c\"^\n\x14\x42\x61tchCreateTasksItem\x12\x32\n\x04spec\x18\x01 \x01(\x0b\x32$.intertie.api.federation.v1.TaskSpec\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"|\n\x17\x42\x61tchCreateTasksRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x42\n\x08requests\x18\x02 \x03(\x0b\x32\x30.intertie.api.federation.v1.BatchCreateTasksItem\x12\r\n\x05order\x18\x03 \x01(\x0c\"J\n\x16\x42\x61tchCreateTasksResult\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\"\n\x06status\x18\x02 \x01(\x0b\x32\x12.google.rpc.Status\"_\n\x18\x42\x61tchCreateTasksResponse\x12\x43\n\x07results\x18\x01 \x03(\x0b\x32\x32.intertie.api.federation.v1.BatchCreateTasksResult\"\x1e\n\x0eGetTaskRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"Y\n\x10ListTasksRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x04 \x01(\t\"]\n\x11ListTasksResponse\x12/\n\x05tasks\x18\x01 \x03(\x0b\x32 .intertie.api.federation.v1.Task\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"S\n\x11\x43\x61ncelTaskRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x0c\n\x04\x65tag\x18\x04 \x01(\t\"\x8a\x01\n\x0fPlanTaskRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x32\n\x04spec\x18\x02 \x01(\x0b\x32$.intertie.api.federation.v1.TaskSpec\x12\x33\n\x07what_if\x18\x03 \x01(\x0b\x32\".intertie.api.federation.v1.WhatIf\"k\n\x06WhatIf\x12\x14\n\x0cregions_down\x18\x01 \x03(\t\x12;\n\x08reclaims\x18\x02 \x03(\x0b\x32).intertie.api.federation.v1.WhatIfReclaim\x12\x0e\n\x06policy\x18\x03 \x01(\x0c\"0\n\rWhatIfReclaim\x12\x0e\n\x06region\x18\x01 \x01(\t\x12\x0f\n\x07\x64\x65vices\x18\x02 \x01(\x05\"4\n\x12\x45xplainTaskRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08\x64\x65\x63ision\x18\x02 \x01(\x05\"N\n\x15ListTaskEventsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"h\n\x16ListTaskEventsResponse\x12\x35\n\x06\x65vents\x18\x01 \x03(\x0b\x32%.intertie.api.federation.v1.TaskEvent\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"^\n\x11WatchTasksRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x14\n\x0cresume_token\x18\x02 \x01(\t\x12\r\n\x05tasks\x18\x03 \x03(\t\x12\x14\n\x0csend_initial\x18\x04 \x01(\x08\"\x92\x01\n\x12WatchTasksResponse\x12\x35\n\x06\x65vents\x18\x01 \x03(\x0b\x32%.intertie.api.federation.v1.TaskEvent\x12/\n\x05tasks\x18\x02 \x03(\x0b\x32 .intertie.api.federation.v1.Task\x12\x14\n\x0cresume_token\x18\x03 \x01(\t\"\x1d\n\rGetRunRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"H\n\x0fListRunsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"Z\n\x10ListRunsResponse\x12-\n\x04runs\x18\x01 \x03(\x0b\x32\x1f.intertie.api.federation.v1.Run\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x82\x01\n\x13ReadTaskLogsRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x0c\n\x04rank\x18\x03 \x01(\x05\x12\x0e\n\x06stream\x18\x04 \x01(\t\x12\x0e\n\x06offset\x18\x05 \x01(\x03\x12\x12\n\ntail_bytes\x18\x06 \x01(\x03\x12\x0e\n\x06\x66ollow\x18\x07 \x01(\x08\"4\n\x14ReadTaskLogsResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x0e\n\x06offset\x18\x02 \x01(\x03\"O\n\x16ListTaskOutputsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"K\n\nTaskOutput\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\x12\n\nsize_bytes\x18\x03 \x01(\x03\x12\x0b\n\x03run\x18\x04 \x01(\x05\"k\n\x17ListTaskOutputsResponse\x12\x37\n\x07outputs\x18\x01 \x03(\x0b\x32&.intertie.api.federation.v1.TaskOutput\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"C\n\x15ReadTaskOutputRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x0e\n\x06offset\x18\x03 \x01(\x03\"6\n\x16ReadTaskOutputResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x32\xda\x0b\n\x0bTaskService\x12]\n\nCreateTask\x12-.intertie.api.federation.v1.CreateTaskRequest\x1a .intertie.api.federation.v1.Task\x12}\n\x10\x42\x61tchCreateTasks\x12\x33.intertie.api.federation.v1.BatchCreateTasksRequest\x1a\x34.intertie.api.federation.v1.BatchCreateTasksResponse\x12W\n\x07GetTask\x12*.intertie.api.federation.v1.GetTaskRequest\x1a .intertie.api.federation.v1.Task\x12h\n\tListTasks\x12,.intertie.api.federation.v1.ListTasksRequest\x1a-.intertie.api.federation.v1.ListTasksResponse\x12]\n\nCancelTask\x12-.intertie.api.federation.v1.CancelTaskRequest\x1a .intertie.api.federation.v1.Task\x12Y\n\x08PlanTask\x12+.intertie.api.federation.v1.PlanTaskRequest\x1a .intertie.api.federation.v1.Plan\x12_\n\x0b\x45xplainTask\x12..intertie.api.federation.v1.ExplainTaskRequest\x1a .intertie.api.federation.v1.Plan\x12w\n\x0eListTaskEvents\x12\x31.intertie.api.federation.v1.ListTaskEventsRequest\x1a\x32.intertie.api.federation.v1.ListTaskEventsResponse\x12m\n\nWatchTasks\x12-.intertie.api.federation.v1.WatchTasksRequest\x1a..intertie.api.federation.v1.WatchTasksResponse0\x01\x12T\n\x06GetRun\x12).intertie.api.federation.v1.GetRunRequest\x1a\x1f.intertie.api.federation.v1.Run\x12\x65\n\x08ListRuns\x12+.intertie.api.federation.v1.ListRunsRequest\x1a,.intertie.api.federation.v1.ListRunsResponse\x12s\n\x0cReadTaskLogs\x12/.intertie.api.federation.v1.ReadTaskLogsRequest\x1a\x30.intertie.api.federation.v1.ReadTaskLogsResponse0\x01\x12z\n\x0fListTaskOutputs\x12\x32.intertie.api.federation.v1.ListTaskOutputsRequest\x1a\x33.intertie.api.federation.v1.ListTaskOutputsResponse\x12y\n\x0eReadTaskOutput\x12\x31.intertie.api.federation.v1.ReadTaskOutputRequest\x1a\x32.intertie.api.federation.v1.ReadTaskOutputResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -52,38 +52,42 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTTASKSRESPONSE']._serialized_end=971
   _globals['_CANCELTASKREQUEST']._serialized_start=973
   _globals['_CANCELTASKREQUEST']._serialized_end=1056
-  _globals['_PLANTASKREQUEST']._serialized_start=1058
-  _globals['_PLANTASKREQUEST']._serialized_end=1143
-  _globals['_EXPLAINTASKREQUEST']._serialized_start=1145
-  _globals['_EXPLAINTASKREQUEST']._serialized_end=1179
-  _globals['_LISTTASKEVENTSREQUEST']._serialized_start=1181
-  _globals['_LISTTASKEVENTSREQUEST']._serialized_end=1259
-  _globals['_LISTTASKEVENTSRESPONSE']._serialized_start=1261
-  _globals['_LISTTASKEVENTSRESPONSE']._serialized_end=1365
-  _globals['_WATCHTASKSREQUEST']._serialized_start=1367
-  _globals['_WATCHTASKSREQUEST']._serialized_end=1461
-  _globals['_WATCHTASKSRESPONSE']._serialized_start=1464
-  _globals['_WATCHTASKSRESPONSE']._serialized_end=1610
-  _globals['_GETRUNREQUEST']._serialized_start=1612
-  _globals['_GETRUNREQUEST']._serialized_end=1641
-  _globals['_LISTRUNSREQUEST']._serialized_start=1643
-  _globals['_LISTRUNSREQUEST']._serialized_end=1715
-  _globals['_LISTRUNSRESPONSE']._serialized_start=1717
-  _globals['_LISTRUNSRESPONSE']._serialized_end=1807
-  _globals['_READTASKLOGSREQUEST']._serialized_start=1810
-  _globals['_READTASKLOGSREQUEST']._serialized_end=1940
-  _globals['_READTASKLOGSRESPONSE']._serialized_start=1942
-  _globals['_READTASKLOGSRESPONSE']._serialized_end=1994
-  _globals['_LISTTASKOUTPUTSREQUEST']._serialized_start=1996
-  _globals['_LISTTASKOUTPUTSREQUEST']._serialized_end=2075
-  _globals['_TASKOUTPUT']._serialized_start=2077
-  _globals['_TASKOUTPUT']._serialized_end=2152
-  _globals['_LISTTASKOUTPUTSRESPONSE']._serialized_start=2154
-  _globals['_LISTTASKOUTPUTSRESPONSE']._serialized_end=2261
-  _globals['_READTASKOUTPUTREQUEST']._serialized_start=2263
-  _globals['_READTASKOUTPUTREQUEST']._serialized_end=2330
-  _globals['_READTASKOUTPUTRESPONSE']._serialized_start=2332
-  _globals['_READTASKOUTPUTRESPONSE']._serialized_end=2386
-  _globals['_TASKSERVICE']._serialized_start=2389
-  _globals['_TASKSERVICE']._serialized_end=3887
+  _globals['_PLANTASKREQUEST']._serialized_start=1059
+  _globals['_PLANTASKREQUEST']._serialized_end=1197
+  _globals['_WHATIF']._serialized_start=1199
+  _globals['_WHATIF']._serialized_end=1306
+  _globals['_WHATIFRECLAIM']._serialized_start=1308
+  _globals['_WHATIFRECLAIM']._serialized_end=1356
+  _globals['_EXPLAINTASKREQUEST']._serialized_start=1358
+  _globals['_EXPLAINTASKREQUEST']._serialized_end=1410
+  _globals['_LISTTASKEVENTSREQUEST']._serialized_start=1412
+  _globals['_LISTTASKEVENTSREQUEST']._serialized_end=1490
+  _globals['_LISTTASKEVENTSRESPONSE']._serialized_start=1492
+  _globals['_LISTTASKEVENTSRESPONSE']._serialized_end=1596
+  _globals['_WATCHTASKSREQUEST']._serialized_start=1598
+  _globals['_WATCHTASKSREQUEST']._serialized_end=1692
+  _globals['_WATCHTASKSRESPONSE']._serialized_start=1695
+  _globals['_WATCHTASKSRESPONSE']._serialized_end=1841
+  _globals['_GETRUNREQUEST']._serialized_start=1843
+  _globals['_GETRUNREQUEST']._serialized_end=1872
+  _globals['_LISTRUNSREQUEST']._serialized_start=1874
+  _globals['_LISTRUNSREQUEST']._serialized_end=1946
+  _globals['_LISTRUNSRESPONSE']._serialized_start=1948
+  _globals['_LISTRUNSRESPONSE']._serialized_end=2038
+  _globals['_READTASKLOGSREQUEST']._serialized_start=2041
+  _globals['_READTASKLOGSREQUEST']._serialized_end=2171
+  _globals['_READTASKLOGSRESPONSE']._serialized_start=2173
+  _globals['_READTASKLOGSRESPONSE']._serialized_end=2225
+  _globals['_LISTTASKOUTPUTSREQUEST']._serialized_start=2227
+  _globals['_LISTTASKOUTPUTSREQUEST']._serialized_end=2306
+  _globals['_TASKOUTPUT']._serialized_start=2308
+  _globals['_TASKOUTPUT']._serialized_end=2383
+  _globals['_LISTTASKOUTPUTSRESPONSE']._serialized_start=2385
+  _globals['_LISTTASKOUTPUTSRESPONSE']._serialized_end=2492
+  _globals['_READTASKOUTPUTREQUEST']._serialized_start=2494
+  _globals['_READTASKOUTPUTREQUEST']._serialized_end=2561
+  _globals['_READTASKOUTPUTRESPONSE']._serialized_start=2563
+  _globals['_READTASKOUTPUTRESPONSE']._serialized_end=2617
+  _globals['_TASKSERVICE']._serialized_start=2620
+  _globals['_TASKSERVICE']._serialized_end=4118
 # @@protoc_insertion_point(module_scope)

@@ -96,18 +96,40 @@ class CancelTaskRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...
 
 class PlanTaskRequest(_message.Message):
-    __slots__ = ("parent", "spec")
+    __slots__ = ("parent", "spec", "what_if")
     PARENT_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
+    WHAT_IF_FIELD_NUMBER: _ClassVar[int]
     parent: str
     spec: _task_spec_pb2.TaskSpec
-    def __init__(self, parent: _Optional[str] = ..., spec: _Optional[_Union[_task_spec_pb2.TaskSpec, _Mapping]] = ...) -> None: ...
+    what_if: WhatIf
+    def __init__(self, parent: _Optional[str] = ..., spec: _Optional[_Union[_task_spec_pb2.TaskSpec, _Mapping]] = ..., what_if: _Optional[_Union[WhatIf, _Mapping]] = ...) -> None: ...
+
+class WhatIf(_message.Message):
+    __slots__ = ("regions_down", "reclaims", "policy")
+    REGIONS_DOWN_FIELD_NUMBER: _ClassVar[int]
+    RECLAIMS_FIELD_NUMBER: _ClassVar[int]
+    POLICY_FIELD_NUMBER: _ClassVar[int]
+    regions_down: _containers.RepeatedScalarFieldContainer[str]
+    reclaims: _containers.RepeatedCompositeFieldContainer[WhatIfReclaim]
+    policy: bytes
+    def __init__(self, regions_down: _Optional[_Iterable[str]] = ..., reclaims: _Optional[_Iterable[_Union[WhatIfReclaim, _Mapping]]] = ..., policy: _Optional[bytes] = ...) -> None: ...
+
+class WhatIfReclaim(_message.Message):
+    __slots__ = ("region", "devices")
+    REGION_FIELD_NUMBER: _ClassVar[int]
+    DEVICES_FIELD_NUMBER: _ClassVar[int]
+    region: str
+    devices: int
+    def __init__(self, region: _Optional[str] = ..., devices: _Optional[int] = ...) -> None: ...
 
 class ExplainTaskRequest(_message.Message):
-    __slots__ = ("name",)
+    __slots__ = ("name", "decision")
     NAME_FIELD_NUMBER: _ClassVar[int]
+    DECISION_FIELD_NUMBER: _ClassVar[int]
     name: str
-    def __init__(self, name: _Optional[str] = ...) -> None: ...
+    decision: int
+    def __init__(self, name: _Optional[str] = ..., decision: _Optional[int] = ...) -> None: ...
 
 class ListTaskEventsRequest(_message.Message):
     __slots__ = ("parent", "page_size", "page_token")

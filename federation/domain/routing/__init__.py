@@ -1,0 +1,1 @@
+"""Routing: filter, weigh, draw, rank (routing.md, docs/routing.md). Pure; changes no task."""

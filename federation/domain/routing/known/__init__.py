@@ -1,0 +1,1 @@
+"""What the router knows beside summaries: round trips, history, prices, refusals."""
