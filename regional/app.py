@@ -416,6 +416,7 @@ class Application:
             self._clock,
             self.config.region,
             self.incarnation,
+            bans=self.bans,
             earlier=earlier,
             ttl_s=etcd.ttl_seconds,
             taken=self._session_taken,

@@ -82,7 +82,9 @@ class Federation(Section):
 
     endpoints: tuple[str, ...] = Field(
         default=(),
-        description="host:port of each replica; empty: the region works for itself only.",
+        max_length=1,
+        description="host:port of the replica; empty: the region works for itself only. One for"
+        " now: links to several replicas come with them.",
     )
     grant_keys: tuple[Annotated[str, AfterValidator(_grant_key)], ...] = Field(
         default=(),

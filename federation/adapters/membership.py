@@ -1,27 +1,20 @@
 """The replica in etcd: `replicas/<id>/session` while it lives, and the ban list that it follows.
 
-    bans/serial/<hex>     a certificate that may not act any more
-    bans/id/<SPIFFE ID>   an identity that may not
-
 Loss of etcd stops nothing: what was banned stays banned, and submissions go on. Must not hold tasks
 or epochs there.
 """
 
-import asyncio
 from collections.abc import Callable
-from contextlib import aclosing
 from pathlib import Path
 
 from intertie.pki.bans import Bans
 from intertie.pki.files import read_private
 from intertie.ports import Clock
+from intertie.store.enrollment.following import BanFollower
 from intertie.store.etcd.channels import Tls
-from intertie.store.etcd.port import Delete, Membership, Put, Resync, WatchEvent
+from intertie.store.etcd.port import Membership
 from intertie.store.etcd.registration import Registration, Standing
 from intertie.telemetry.logs import logger
-
-BANS = "bans/"
-_SERIAL, _ID = "bans/serial/", "bans/id/"
 
 _log = logger(__name__)
 
@@ -52,10 +45,8 @@ class ReplicaMembership:
     ) -> None:
         self._etcd = etcd
         self._clock = clock
-        self._bans = bans
         self._taken = taken
-        self._watching: asyncio.Task[None] | None = None
-        self._banned: set[str] = set()
+        self._bans = BanFollower(etcd, bans)
         self._registration = Registration(
             etcd,
             clock,
@@ -73,14 +64,11 @@ class ReplicaMembership:
     def start(self) -> None:
         """Begin both, in the background."""
         self._registration.start()
-        self._watching = asyncio.create_task(self._watch(), name="ban list")
+        self._bans.start()
 
     async def stop(self) -> None:
         """Give the session up and let go; idempotent."""
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
-            self._watching = None
+        await self._bans.stop()
         await self._registration.close()
         await self._etcd.close()
 
@@ -90,24 +78,6 @@ class ReplicaMembership:
             self._taken()
         else:
             _log.info("etcd session", standing=standing.value)
-
-    async def _watch(self) -> None:
-        async with aclosing(self._etcd.watch(BANS)) as changes:
-            async for change in changes:
-                self._apply(change)
-
-    def _apply(self, change: WatchEvent) -> None:
-        match change:
-            case Resync(entries=entries):
-                self._banned = {entry.key for entry in entries}
-            case Put(entry=entry):
-                self._banned.add(entry.key)
-            case Delete(key=key):
-                self._banned.discard(key)
-        self._bans.replace(
-            serials=[k.removeprefix(_SERIAL) for k in self._banned if k.startswith(_SERIAL)],
-            ids=[k.removeprefix(_ID) for k in self._banned if k.startswith(_ID)],
-        )
 
 
 def read_tls(ca: Path, cert: Path, key: Path) -> Tls:

@@ -1,4 +1,4 @@
-"""The region's session in etcd: `regions/<id>/session` holds our incarnation while we live.
+"""The region in etcd: `regions/<id>/session` holds our incarnation, and the ban list is followed.
 
 Another live incarnation there is refused with an alarm. A scheduler that was killed takes its own
 session over at once, because the state directory, which only one process can lock, remembers its
@@ -9,8 +9,10 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from intertie.pki.bans import Bans
 from intertie.pki.files import read_private, write_private
 from intertie.ports import Clock
+from intertie.store.enrollment.following import BanFollower
 from intertie.store.etcd.channels import Tls
 from intertie.store.etcd.port import Membership
 from intertie.store.etcd.registration import Registration, Standing
@@ -30,6 +32,7 @@ class Session:
         clock: for the local fence.
         region: our id.
         incarnation: of this process.
+        bans: kept as etcd says.
         earlier: our own incarnations that are surely dead.
         ttl_s: how long the session outlives us.
         taken: called if another live process has it.
@@ -42,6 +45,7 @@ class Session:
         region: str,
         incarnation: str,
         *,
+        bans: Bans,
         earlier: tuple[str, ...],
         ttl_s: int,
         taken: Callable[[], None],
@@ -49,6 +53,7 @@ class Session:
         self._client = client
         self._clock = clock
         self._taken = taken
+        self._bans = BanFollower(client, bans)
         self._registration = Registration(
             client,
             clock,
@@ -65,11 +70,13 @@ class Session:
         return self._registration.is_held(self._clock.now())
 
     def start(self) -> None:
-        """Begin to seek the session, in the background."""
+        """Begin both, in the background."""
         self._registration.start()
+        self._bans.start()
 
     async def stop(self) -> None:
         """Give the session up, so that a successor need not wait for it."""
+        await self._bans.stop()
         await self._registration.close()
         await self._client.close()
 

@@ -7,20 +7,25 @@ import pytest
 
 from intertie.clock import SystemClock
 from intertie.errors import IntertieError, Reason
+from intertie.pki.bans import Bans
 from intertie.store.etcd.memory import MemoryEtcd
+from intertie.store.etcd.port import Write
 from intertie.testing.waiting import consistently, eventually
 from regional.adapters.etcd import Session, remember_incarnation
 
 WITHIN_S = 10.0
 
 
-def _session(etcd: Any, incarnation: str, earlier: tuple[str, ...] = ()) -> tuple[Session, Any]:
+def _session(
+    etcd: Any, incarnation: str, earlier: tuple[str, ...] = (), bans: Bans | None = None
+) -> tuple[Session, Any]:
     taken: list[bool] = []
     session = Session(
         etcd,
         SystemClock(),
         "eu",
         incarnation,
+        bans=Bans() if bans is None else bans,
         earlier=earlier,
         ttl_s=2,
         taken=lambda: taken.append(True),
@@ -55,6 +60,18 @@ async def test_a_successor_from_the_same_state_directory_takes_over_at_once(
     assert not taken
     await successor.stop()
     await killed.stop()
+
+
+async def test_a_region_follows_the_ban_list() -> None:
+    etcd, bans = MemoryEtcd(SystemClock()), Bans()
+    session, _ = _session(etcd, "r1", bans=bans)
+    node = "spiffe://eu.intertie.example/node/n1"
+    await etcd.txn((), (Write(f"bans/id/{node}", b""), Write("bans/serial/0aB", b"")))
+    await eventually(lambda: bans.ids, WITHIN_S, what="the ban")
+    await eventually(lambda: bans.serials, WITHIN_S, what="the other ban")
+    assert bans.ids == {node}
+    assert bans.serials == {"ab"}
+    await session.stop()
 
 
 async def test_only_the_last_incarnations_are_remembered(tmp_path: Path) -> None:
