@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import zlib
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
@@ -68,6 +69,19 @@ def test_a_state_directory_of_a_newer_version_is_left_alone(
     assert "schema version 99" in ended.stdout + ended.stderr
     assert "Traceback" not in ended.stdout + ended.stderr
     assert (tmp_path / "store.sqlite").read_bytes() == before
+
+
+def test_an_agents_journal_of_a_newer_version_is_left_alone(cluster: Any, short: Path) -> None:
+    (short / "link").mkdir()
+    header = b'{"v":99}'
+    line = b"%08x %s\n" % (zlib.crc32(header), header)
+    (short / "link" / "journal").write_bytes(line)
+    ended = run(cluster, "agent-1", f"state_dir={short}")
+    assert ended.returncode != 0
+    assert "has version 99" in ended.stdout + ended.stderr
+    assert "Traceback" not in ended.stdout + ended.stderr
+    assert (short / "link" / "journal").read_bytes() == line
+    assert not keeper_pids(short)
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))

@@ -12,6 +12,8 @@ from intertie.testing.waiting import eventually
 
 CHILDREN = 1_000
 GIB = 1 << 30
+MUCH = 128 << 20
+"""Takes longer to stage than a state takes to be seen."""
 KEPT = 16 << 20
 """Bytes of a log that an agent keeps, by default."""
 
@@ -165,6 +167,37 @@ async def test_a_task_is_cancelled_when_queued_and_twice_when_running(person: An
     for task in first:
         await person.client.cancel_task(str(task.name), "no longer needed")
         await cancelled(person, task)
+
+
+async def test_a_task_is_cancelled_while_its_files_are_staged(person: Any, tmp_path: Path) -> None:
+    with (tmp_path / "big").open("wb") as file:
+        file.truncate(MUCH)
+    spec = person.spec("echo never")
+    spec = replace(
+        spec,
+        run=replace(spec.run, workdir="."),
+        resources=replace(spec.resources, disk=4 * MUCH),
+    )
+    task = await person.create(spec, base=tmp_path)
+    await person.until(task, lambda t: t.run and t.run.state is RunState.STAGING, "staging")
+    ended = await cancelled(person, task)
+    assert not ended.run.started_ms
+
+
+async def test_a_task_of_unknown_state_is_cancelled_once_its_region_is_heard(
+    person: Any, cluster: Any
+) -> None:
+    task = await person.submit("sleep 1000")
+    await person.running(task)
+    cluster.crash("region")
+    await person.until(task, lambda t: t.state is TaskState.UNKNOWN, "silence")
+    asked = await person.client.cancel_task(str(task.name), "no longer needed")
+    assert asked.state is TaskState.CANCELLING
+    assert person.processes(task), "nobody has been told yet"
+    cluster.start("region")
+    ended = await person.ended(task)
+    assert (ended.state, ended.cancel_reason) == (TaskState.CANCELLED, "no longer needed")
+    assert not person.processes(task)
 
 
 async def test_a_cancellation_repeats_but_does_not_undo_an_end(person: Any) -> None:
