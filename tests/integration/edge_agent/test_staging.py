@@ -48,6 +48,28 @@ async def test_a_blob_is_fetched_once_for_many_runs(site: Any, agent: Any) -> No
     assert await site.output(again) == b"shared"
 
 
+async def test_what_a_crash_left_torn_is_fetched_anew(site: Any, agent: Any) -> None:
+    begun, whole = b"begun before the crash", b"whole before the crash"
+    cache = agent.live.folders.cache
+    orders = []
+    for text in (begun, whole):
+        digest = await site.region.blobs.put(text)
+        files = site.files(("a", digest, len(text), 0o444))
+        orders.append((text, digest, site.order("cat a", shell=True, **files)))
+    (cache / "parts" / orders[0][1]).write_bytes(b"torn")
+    text, digest, first = orders[1]
+    site.region.send("n1", first)
+    assert await site.output(first) == text
+    kept = cache / digest[:2] / digest
+    kept.chmod(0o644)
+    kept.write_bytes(bytes(3))
+    files = site.files(("a", digest, len(text), 0o444))
+    orders[1] = (text, digest, site.order("cat a", shell=True, **files))
+    for text, _, order in orders:
+        site.region.send("n1", order)
+        assert await site.output(order) == text
+
+
 async def test_a_file_that_the_region_lacks_ends_the_run_with_evidence(
     site: Any, agent: Any
 ) -> None:
