@@ -79,6 +79,16 @@ class PoolClient:
         """A node by its id."""
         return NODE.from_pb(await self._unary("GetNode", pb.GetNodeRequest(name=f"nodes/{id_}")))
 
+    async def remove_node(self, id_: str, reason: str) -> int:
+        """Declare that a node is dead and stays away; how many runs were there.
+
+        Only when no process of a task can live there any longer: what ran there starts elsewhere.
+        """
+        request = pb.RemoveNodeRequest(
+            name=f"nodes/{id_}", dead=True, reason=reason, request_id=self._ids.uuid7()
+        )
+        return int((await self._unary("RemoveNode", request)).runs)
+
     async def list_runs(self, *, live_only: bool = False) -> AsyncGenerator[PoolRun]:
         """Runs of the pool, native and guest, newest first."""
         request = pb.ListRunsRequest(page_size=PAGE, live_only=live_only)

@@ -67,6 +67,7 @@ METHODS: Mapping[str, frozenset[Role]] = {
     _FEDERATION + "LinkService/Attach": _SCHEDULER,
     _REGIONAL + "PoolService/ListNodes": _OPERATOR,
     _REGIONAL + "PoolService/GetNode": _OPERATOR,
+    _REGIONAL + "PoolService/RemoveNode": _OPERATOR,
     _REGIONAL + "PoolService/ListRuns": _OPERATOR,
     _REGIONAL + "PoolService/CreateNativeTask": _OPERATOR,
     _REGIONAL + "PoolService/EvictRun": _OPERATOR,

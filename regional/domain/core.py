@@ -8,40 +8,32 @@ pending usage durable in one commit and keeps every index true.
 from collections.abc import Iterable, Sequence
 
 from intertie.drive.drive import Loaded
-from intertie.drive.effects import Erase, Fail, Record, Reply, Reserve, Tick, Write
-from intertie.errors import Reason, error
+from intertie.drive.effects import Erase, Record, Reserve, Tick, Write
 from intertie.metering import records
 from intertie.metering.records import Body
 from intertie.model.lending import Lending, Quantity, Reclaim
-from intertie.model.states import Outcome
-from intertie.model.token import Epoch, Token
-from intertie.model.validate import shapes
 from intertie.ports import Now
 from regional.domain.events import (
-    Adjust,
     Assigned,
     AssignRefused,
-    CreateNative,
-    CreateReclaim,
-    Evict,
     FederationDown,
     FederationSaid,
     FederationUp,
     NodeDown,
     NodeSaid,
     NodeUp,
+    Order,
     RenewalSent,
-    ReturnReclaim,
-    SetLending,
     UsagePending,
 )
 from regional.domain.lending.lender import LENDING, POOL, RECLAIM, Lender
 from regional.domain.nodes.downward import Downward
 from regional.domain.nodes.fencing import UNFENCED, Fencing
 from regional.domain.nodes.pool import Held, Node
+from regional.domain.operator import Operator
 from regional.domain.runs.ends import Ends
 from regional.domain.runs.progress import Progress
-from regional.domain.runs.run import RegionRun, StopOrder
+from regional.domain.runs.run import RegionRun
 from regional.domain.scheduling import Scheduling
 from regional.domain.settings import Site, Timing
 from regional.domain.upward import Upward
@@ -79,6 +71,7 @@ class RegionCore:
         self.progress = Progress(self)
         self.fencing = Fencing(self)
         self.lender = Lender(self)
+        self.operator = Operator(self)
         for row in loaded:
             if row.kind == UNFENCED:
                 assert isinstance(row.value, RegionRun), "a row of a placement holds its run"
@@ -112,14 +105,8 @@ class RegionCore:
                 self.upward.link_event(event)
             case NodeUp() | NodeDown():
                 self.downward.link_event(event)
-            case CreateNative():
-                self._native(event)
-            case Evict():
-                self._evict(event)
-            case Adjust():
-                self._adjust(event)
-            case SetLending() | CreateReclaim() | ReturnReclaim():
-                self.lender.ordered(event)
+            case _ if isinstance(event, Order):
+                self.operator.ordered(event)
             case Tick():
                 self.upward.tick()
                 self.downward.tick()
@@ -207,47 +194,6 @@ class RegionCore:
         assert self.running >= 0, "more runs ended than were placed"
         self.lender.left()
         self.scheduling.freed()
-
-    # --- the operator ----------------------------------------------------------------------------
-
-    def _native(self, event: CreateNative) -> None:
-        assert event.task not in self.by_task, "a new task has a new name"
-        run = RegionRun(
-            task=event.task,
-            project=self.site.region,
-            token=Token(Epoch(1, 1), 0),
-            native=True,
-            spec=event.spec,
-            shape=shapes(event.spec)[0],
-            principal=event.principal,
-            payer=self.site.region,
-            request_id=event.request_id,
-            local_retries=event.spec.tolerance.max_attempts,
-            queued_ms=self.now.utc_ms,
-        )
-        self.change(None, run)
-        self.reserve(event.request_id, event.request_digest, run.key)
-        self.emit(Reply(event.ticket, run))
-
-    def _evict(self, event: Evict) -> None:
-        run = self.run_of(event.task)
-        if run is None or not run.is_live:
-            self.emit(
-                Fail(event.ticket, error(Reason.NOT_FOUND, f"{event.task} has no live run here."))
-            )
-            return
-        order = StopOrder(outcome=Outcome.EVICTED, reason=event.reason, cause="owner")
-        after = self.downward.stop(run, order)
-        self.reserve(event.request_id, event.request_digest, run.key)
-        self.emit(Reply(event.ticket, after))
-
-    def _adjust(self, event: Adjust) -> None:
-        body = records.adjustment(
-            event.original, n=event.n, quantity=event.quantity, reason=event.reason
-        )
-        self.pend(body)
-        self.reserve(event.request_id, event.request_digest, body["rid"])
-        self.emit(Reply(event.ticket, body["rid"]))
 
     def reserve(self, request_id: str, digest: str, result: str) -> None:
         """Remember what a request made, in the commit of its effect."""

@@ -167,6 +167,18 @@ class ReturnReclaim:
 
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveNode:
+    """The operator attests that no process of a task can live on a node any longer."""
+
+    ticket: int
+    node: str
+    reason: str
+    request_id: str
+    request_digest: str
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Adjust:
     """The operator corrects a record: `original` are the bytes of its leaf."""
 
@@ -177,6 +189,10 @@ class Adjust:
     reason: str
     request_id: str
     request_digest: str
+
+
+Order = CreateNative | Evict | Adjust | RemoveNode | SetLending | CreateReclaim | ReturnReclaim
+"""What an operator orders."""
 
 
 @quick

@@ -28,7 +28,7 @@ from intertie.wire.canonical import request_digest
 from intertie.wire.tasks import spec_from_pb
 from intertie.wire.tokens import Tokens
 from regional.domain.core import DONE, LISTED, REQUESTS, RUN, RegionCore
-from regional.domain.events import Adjust, CreateNative, Evict
+from regional.domain.events import Adjust, CreateNative, Evict, RemoveNode
 from regional.domain.runs.run import RegionRun
 from regional.server.lending_methods import LendingMethods
 from regional.server.paging import Pages, check_reason, check_request_id, page_size
@@ -116,6 +116,38 @@ class PoolServicer(LendingMethods, pb_grpc.PoolServiceServicer):
                 remedy="List the nodes.",
             )
         return node_to_pb(node)
+
+    async def RemoveNode(  # noqa: N802 - the name of the method in the protocol
+        self, request: pb.RemoveNodeRequest, context: Context
+    ) -> pb.RemoveNodeResponse:
+        """Declare a node dead."""
+        del context
+        check_request_id(request.request_id)
+        check_reason(request.reason)
+        collection, _, node = request.name.partition("/")
+        if collection != "nodes" or not node:
+            raise invalid("name", f"{request.name[:80]!r} is not nodes/ID")
+        if not request.dead:
+            raise invalid(
+                "dead",
+                "must be true: what ran there may then start elsewhere, beside it if it still runs",
+                remedy="Switch the machine off, or start it anew, before you say so.",
+            )
+        digest = request_digest(request)
+
+        def make(ticket: int) -> RemoveNode:
+            return RemoveNode(
+                ticket=ticket,
+                node=node,
+                reason=request.reason,
+                request_id=request.request_id,
+                request_digest=digest,
+            )
+
+        answer = await self._pump.ask(make, (REQUESTS, request.request_id, digest))
+        runs = int(answer.result) if isinstance(answer, Replayed) else answer
+        assert isinstance(runs, int), f"a {type(runs).__name__} as answer"
+        return pb.RemoveNodeResponse(runs=runs)
 
     # --- runs ------------------------------------------------------------------------------------
 

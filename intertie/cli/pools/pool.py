@@ -8,6 +8,7 @@ from intertie.cli.calling import open_pool, run
 from intertie.cli.options import Format, Output
 from intertie.cli.pools import lending, native
 from intertie.cli.pools.views import NODES, RUNS
+from intertie.cli.printing import notice
 from intertie.errors import Reason, error, invalid
 from intertie.sdk.resources import Node, PoolRun
 
@@ -42,6 +43,34 @@ def show_node(
             return await client.get_node(node)
 
     NODES.one(run(ask()), output)
+
+
+@nodes.command("remove")
+def remove_node(
+    ctx: typer.Context,
+    node: Annotated[str, typer.Argument(metavar="ID")],
+    reason: Annotated[str, typer.Option("--reason", help="How it is known, for the record.")],
+    dead: Annotated[
+        bool,
+        typer.Option("--it-is-dead", help="The machine is off, or was started anew; required."),
+    ] = False,
+) -> None:
+    """Declare that a node is dead, so that what ran there may run elsewhere.
+
+    If a task still runs there, it will run twice: only its effects are fenced.
+    """
+    if not dead:
+        raise invalid(
+            "--it-is-dead",
+            "is missing",
+            remedy="Switch the machine off, or start it anew, and say so with --it-is-dead.",
+        )
+
+    async def ask() -> int:
+        async with open_pool(ctx) as client:
+            return await client.remove_node(node, reason)
+
+    notice(f"{node} is removed; {run(ask())} runs were there")
 
 
 @runs.command("list")

@@ -8,6 +8,8 @@ over, and only then may they start elsewhere; the others wait for the node, for 
 from typing import TYPE_CHECKING
 
 from intertie.capability.derive import History, tags
+from intertie.drive.effects import Fail, Reply
+from intertie.errors import Reason, error
 from intertie.model.agentlink import (
     AckRun,
     AgentHello,
@@ -22,7 +24,7 @@ from intertie.model.agentlink import (
 )
 from intertie.model.states import RUN_TRANSITIONS, Outcome, RunState
 from intertie.model.token import Token
-from regional.domain.events import NodeDown, NodeSaid, NodeUp, ToNode
+from regional.domain.events import NodeDown, NodeSaid, NodeUp, RemoveNode, ToNode
 from regional.domain.nodes.fencing import is_dead
 from regional.domain.nodes.orders import start_order
 from regional.domain.nodes.pool import Node
@@ -283,6 +285,40 @@ class Downward:
             notice_ms=0,
         )
         self.send(node, stop)
+
+    # --- what an operator knows ------------------------------------------------------------------
+
+    def remove(self, event: RemoveNode) -> None:
+        """An operator attests that a node is dead: that is proof of death for all that it held.
+
+        The way out for runs that never start elsewhere by silence alone. What such a node still
+        has, should it come back, is of an older token, and is stopped.
+        """
+        core, node = self._core, self._core.nodes.get(event.node)
+        held = core.held.get(event.node)
+        if node is None and held is None:
+            message = f"There is no node {event.node[:63]}."
+            core.emit(
+                Fail(event.ticket, error(Reason.NOT_FOUND, message, remedy="List the nodes."))
+            )
+            return
+        if node is not None and node.link:
+            message = f"{event.node} is attached: it lives, and can stop its runs itself."
+            remedy = "Evict its runs; remove it when it is switched off."
+            core.emit(Fail(event.ticket, error(Reason.WRONG_STATE, message, remedy=remedy)))
+            return
+        runs = list(held.runs.values()) if held is not None else []
+        for run in runs:
+            core.ends.lost(
+                run, f"an operator declared {event.node} dead: {event.reason}", dead=True
+            )
+        core.fencing.removed(event.node)
+        core.nodes.pop(event.node, None)
+        self._silent.discard(event.node)
+        self._schedule()
+        core.reserve(event.request_id, event.request_digest, str(len(runs)))
+        core.emit(Reply(event.ticket, len(runs)))
+        core.scheduling.freed()
 
     # --- silence ---------------------------------------------------------------------------------
 

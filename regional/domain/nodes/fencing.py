@@ -65,6 +65,11 @@ class Fencing:
                 open_.append(run)
         return open_
 
+    def removed(self, node: str) -> None:
+        """An operator attests that the node is dead."""
+        for run in list(self._held(node).unfenced.values()):
+            self._drop(run)
+
     def _drop(self, run: RegionRun) -> None:
         self._held(run.node).let_go(run.placement)
         self._core.emit(Erase(SHARD, UNFENCED, run.placement))

@@ -59,12 +59,15 @@ class Ends:
             core.fencing.keep(replace(run, unkillable=True))
         core.downward.send(run.node, AckRun(task=run.task, token=run.token))
 
-    def lost(self, run: RegionRun, message: str, *, silent: bool = False) -> None:
+    def lost(
+        self, run: RegionRun, message: str, *, silent: bool = False, dead: bool = False
+    ) -> None:
         """A placement that cannot live any longer: elsewhere if it may, else it ends LOST.
 
-        A node that is merely silent may be broken, one that began anew is not.
+        A node that is silent or was declared dead is not tried again for the run; one that merely
+        began anew may be.
         """
-        failure = FailureClass.HARDWARE if silent else None
+        failure = FailureClass.HARDWARE if silent or dead else None
         assert run.node, "a run that waits is not lost"
         cause = Cause(Outcome.LOST, failure, "region", message)
         if run.stop is not None:

@@ -207,3 +207,21 @@ class CancelReclaimRequest(_message.Message):
     name: str
     request_id: str
     def __init__(self, name: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class RemoveNodeRequest(_message.Message):
+    __slots__ = ("name", "dead", "reason", "request_id")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DEAD_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    dead: bool
+    reason: str
+    request_id: str
+    def __init__(self, name: _Optional[str] = ..., dead: bool = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class RemoveNodeResponse(_message.Message):
+    __slots__ = ("runs",)
+    RUNS_FIELD_NUMBER: _ClassVar[int]
+    runs: int
+    def __init__(self, runs: _Optional[int] = ...) -> None: ...

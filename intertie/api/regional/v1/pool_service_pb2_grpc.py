@@ -46,6 +46,11 @@ class PoolServiceStub(object):
                 request_serializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.GetNodeRequest.SerializeToString,
                 response_deserializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.Node.FromString,
                 _registered_method=True)
+        self.RemoveNode = channel.unary_unary(
+                '/intertie.api.regional.v1.PoolService/RemoveNode',
+                request_serializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.RemoveNodeRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.RemoveNodeResponse.FromString,
+                _registered_method=True)
         self.ListRuns = channel.unary_unary(
                 '/intertie.api.regional.v1.PoolService/ListRuns',
                 request_serializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.ListRunsRequest.SerializeToString,
@@ -111,6 +116,13 @@ class PoolServiceServicer(object):
 
     def GetNode(self, request, context):
         """Returns a node.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RemoveNode(self, request, context):
+        """Declares that a node is dead and stays away: what ran there is over and may run elsewhere.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -198,6 +210,11 @@ def add_PoolServiceServicer_to_server(servicer, server):
                     servicer.GetNode,
                     request_deserializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.GetNodeRequest.FromString,
                     response_serializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.Node.SerializeToString,
+            ),
+            'RemoveNode': grpc.unary_unary_rpc_method_handler(
+                    servicer.RemoveNode,
+                    request_deserializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.RemoveNodeRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.RemoveNodeResponse.SerializeToString,
             ),
             'ListRuns': grpc.unary_unary_rpc_method_handler(
                     servicer.ListRuns,
@@ -305,6 +322,33 @@ class PoolService(object):
             '/intertie.api.regional.v1.PoolService/GetNode',
             intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.GetNodeRequest.SerializeToString,
             intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.Node.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RemoveNode(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.regional.v1.PoolService/RemoveNode',
+            intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.RemoveNodeRequest.SerializeToString,
+            intertie_dot_api_dot_regional_dot_v1_dot_pool__service__pb2.RemoveNodeResponse.FromString,
             options,
             channel_credentials,
             insecure,
