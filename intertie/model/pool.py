@@ -83,8 +83,31 @@ class NodeClass:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LendingTerms:
+    """What a region lends now, as far as the federation needs to know it.
+
+    Empty lists allow everything, 0 is no bound; `left_*` is what guests may still take. What single
+    projects are capped at stays the region's own.
+    """
+
+    open: bool = True
+    projects: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    data_classes: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    longest_run_ms: int = 0
+    closes_in_ms: int = 0
+    left_cpu: int = 0
+    left_memory: int = 0
+    left_devices: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What a region advertises. `revision` grows within an `incarnation`."""
+    """What a region advertises. `revision` grows within an `incarnation`.
+
+    `lending` is None where everything is lent to everybody.
+    """
 
     region: str
     incarnation: str
@@ -96,3 +119,4 @@ class Summary:
     health: float = 1.0
     accepting: bool = True
     policy_sha256: str = ""
+    lending: LendingTerms | None = None

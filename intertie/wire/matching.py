@@ -94,6 +94,8 @@ _ALIASES: Mapping[str, str] = {
     "returned_ms": "return_time",
     "until_ms": "until_time",
     "share": "share_millis",
+    "left_cpu": "left_cpu_millis",
+    "left_memory": "left_memory_bytes",
 }
 """Names in messages where they differ: units are spoken out there, instants end in `_time`."""
 

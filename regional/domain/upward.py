@@ -177,6 +177,7 @@ class Upward:
                 classes=pool.classes(core.nodes.values(), core.site.declared),
                 queued=core.scheduling.queued,
                 running=core.running,
+                lending=core.lender.terms(),
             )
         )
 

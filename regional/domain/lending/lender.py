@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from intertie.drive.effects import Fail, Reply, Write
 from intertie.errors import Reason, error
 from intertie.model.lending import Lending, Quantity, Reclaim, ReclaimState
-from intertie.model.pool import Shape
+from intertie.model.pool import LendingTerms, Shape
 from intertie.model.states import Outcome
 from regional.domain.events import CreateReclaim, ReturnReclaim, SetLending
 from regional.domain.lending import rules
@@ -76,6 +76,26 @@ class Lender:
             held = held.plus(holds)
             by_project[run.project] = by_project.get(run.project, Quantity()).plus(holds)
         return Quota(self.policy, self.lent(), held, by_project)
+
+    def terms(self) -> LendingTerms | None:
+        """What the federation is told; None where everything is lent to everybody."""
+        quota = self.quota()
+        if quota is None:
+            return None
+        policy, now_ms = self.policy, self._core.now.utc_ms
+        left = quota.amount.less(quota.held)
+        return LendingTerms(
+            open=policy.lends and rules.is_open(policy.hours, now_ms),
+            projects=policy.projects,
+            kinds=policy.kinds,
+            data_classes=policy.data_classes,
+            models=policy.models,
+            longest_run_ms=policy.longest_run,
+            closes_in_ms=max(0, rules.open_ms(policy.hours, now_ms)),
+            left_cpu=left.cpu,
+            left_memory=left.memory,
+            left_devices=left.devices,
+        )
 
     def shape(self, shape: Shape) -> Shape | None:
         """The shape of a guest with the devices that are lent; None if none of them is."""

@@ -22,9 +22,10 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%intertie/api/federation/v1/pool.proto\x12\x1aintertie.api.federation.v1\"\x9d\x01\n\x06\x44\x65vice\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x0c\n\x04uuid\x18\x02 \x01(\t\x12\x0e\n\x06vendor\x18\x03 \x01(\t\x12\r\n\x05model\x18\x04 \x01(\t\x12\x14\n\x0c\x61rchitecture\x18\x05 \x01(\t\x12\x14\n\x0cmemory_bytes\x18\x06 \x01(\x03\x12\x0c\n\x04numa\x18\x07 \x01(\x05\x12\x0f\n\x07healthy\x18\x08 \x01(\x08\x12\x0c\n\x04link\x18\t \x01(\t\"\xe7\x03\n\x0eNodeCapability\x12\x12\n\ncpu_millis\x18\x01 \x01(\x05\x12\x14\n\x0cmemory_bytes\x18\x02 \x01(\x03\x12\x12\n\ndisk_bytes\x18\x03 \x01(\x03\x12\x14\n\x0c\x61rchitecture\x18\x04 \x01(\t\x12\x33\n\x07\x64\x65vices\x18\x05 \x03(\x0b\x32\".intertie.api.federation.v1.Device\x12J\n\x08software\x18\x06 \x03(\x0b\x32\x38.intertie.api.federation.v1.NodeCapability.SoftwareEntry\x12\x12\n\nnuma_nodes\x18\x07 \x01(\x05\x12\x0e\n\x06kernel\x18\x08 \x01(\t\x12\x10\n\x08hostname\x18\t \x01(\t\x12\x11\n\tisolation\x18\n \x01(\t\x12\x44\n\x05\x66ound\x18\x0b \x03(\x0b\x32\x35.intertie.api.federation.v1.NodeCapability.FoundEntry\x12\x12\n\ndeployment\x18\x0c \x01(\t\x1a/\n\rSoftwareEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a,\n\nFoundEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xdd\x01\n\x05Shape\x12\x12\n\ncpu_millis\x18\x01 \x01(\x05\x12\x14\n\x0cmemory_bytes\x18\x02 \x01(\x03\x12\x12\n\ndisk_bytes\x18\x03 \x01(\x03\x12\x0f\n\x07\x64\x65vices\x18\x04 \x01(\x05\x12\x1b\n\x13\x64\x65vice_memory_bytes\x18\x05 \x01(\x03\x12\x15\n\rdevice_models\x18\x06 \x03(\t\x12\x16\n\x0e\x64\x65vice_vendors\x18\x07 \x03(\t\x12\x15\n\rarchitectures\x18\x08 \x03(\t\x12\x10\n\x08software\x18\t \x03(\t\x12\x10\n\x08requires\x18\n \x03(\t\"\xf4\x04\n\tNodeClass\x12\x14\n\x0c\x61rchitecture\x18\x01 \x01(\t\x12\x0e\n\x06vendor\x18\x02 \x01(\t\x12\r\n\x05model\x18\x03 \x01(\t\x12\r\n\x05nodes\x18\x04 \x01(\x05\x12\x16\n\x0emax_cpu_millis\x18\x05 \x01(\x05\x12\x18\n\x10max_memory_bytes\x18\x06 \x01(\x03\x12\x16\n\x0emax_disk_bytes\x18\x07 \x01(\x03\x12\x13\n\x0bmax_devices\x18\x08 \x01(\x05\x12\x1b\n\x13\x64\x65vice_memory_bytes\x18\t \x01(\x03\x12\x17\n\x0f\x66ree_cpu_millis\x18\n \x01(\x05\x12\x19\n\x11\x66ree_memory_bytes\x18\x0b \x01(\x03\x12J\n\x0b\x66ree_blocks\x18\x0c \x03(\x0b\x32\x35.intertie.api.federation.v1.NodeClass.FreeBlocksEntry\x12\x45\n\x08software\x18\r \x03(\x0b\x32\x33.intertie.api.federation.v1.NodeClass.SoftwareEntry\x12=\n\x04tags\x18\x0e \x03(\x0b\x32/.intertie.api.federation.v1.NodeClass.TagsEntry\x12\x10\n\x08\x64\x65\x63lared\x18\x0f \x03(\t\x1a\x31\n\x0f\x46reeBlocksEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\x05:\x02\x38\x01\x1a/\n\rSoftwareEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a+\n\tTagsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xe9\x01\n\x07Summary\x12\x0e\n\x06region\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\x12\x14\n\x0cjurisdiction\x18\x04 \x01(\t\x12\x36\n\x07\x63lasses\x18\x05 \x03(\x0b\x32%.intertie.api.federation.v1.NodeClass\x12\x0e\n\x06queued\x18\x06 \x01(\x05\x12\x0f\n\x07running\x18\x07 \x01(\x05\x12\x0e\n\x06health\x18\x08 \x01(\x01\x12\x11\n\taccepting\x18\t \x01(\x08\x12\x15\n\rpolicy_sha256\x18\n \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%intertie/api/federation/v1/pool.proto\x12\x1aintertie.api.federation.v1\x1a\x1egoogle/protobuf/duration.proto\"\x9d\x01\n\x06\x44\x65vice\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x0c\n\x04uuid\x18\x02 \x01(\t\x12\x0e\n\x06vendor\x18\x03 \x01(\t\x12\r\n\x05model\x18\x04 \x01(\t\x12\x14\n\x0c\x61rchitecture\x18\x05 \x01(\t\x12\x14\n\x0cmemory_bytes\x18\x06 \x01(\x03\x12\x0c\n\x04numa\x18\x07 \x01(\x05\x12\x0f\n\x07healthy\x18\x08 \x01(\x08\x12\x0c\n\x04link\x18\t \x01(\t\"\xe7\x03\n\x0eNodeCapability\x12\x12\n\ncpu_millis\x18\x01 \x01(\x05\x12\x14\n\x0cmemory_bytes\x18\x02 \x01(\x03\x12\x12\n\ndisk_bytes\x18\x03 \x01(\x03\x12\x14\n\x0c\x61rchitecture\x18\x04 \x01(\t\x12\x33\n\x07\x64\x65vices\x18\x05 \x03(\x0b\x32\".intertie.api.federation.v1.Device\x12J\n\x08software\x18\x06 \x03(\x0b\x32\x38.intertie.api.federation.v1.NodeCapability.SoftwareEntry\x12\x12\n\nnuma_nodes\x18\x07 \x01(\x05\x12\x0e\n\x06kernel\x18\x08 \x01(\t\x12\x10\n\x08hostname\x18\t \x01(\t\x12\x11\n\tisolation\x18\n \x01(\t\x12\x44\n\x05\x66ound\x18\x0b \x03(\x0b\x32\x35.intertie.api.federation.v1.NodeCapability.FoundEntry\x12\x12\n\ndeployment\x18\x0c \x01(\t\x1a/\n\rSoftwareEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a,\n\nFoundEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xdd\x01\n\x05Shape\x12\x12\n\ncpu_millis\x18\x01 \x01(\x05\x12\x14\n\x0cmemory_bytes\x18\x02 \x01(\x03\x12\x12\n\ndisk_bytes\x18\x03 \x01(\x03\x12\x0f\n\x07\x64\x65vices\x18\x04 \x01(\x05\x12\x1b\n\x13\x64\x65vice_memory_bytes\x18\x05 \x01(\x03\x12\x15\n\rdevice_models\x18\x06 \x03(\t\x12\x16\n\x0e\x64\x65vice_vendors\x18\x07 \x03(\t\x12\x15\n\rarchitectures\x18\x08 \x03(\t\x12\x10\n\x08software\x18\t \x03(\t\x12\x10\n\x08requires\x18\n \x03(\t\"\xf4\x04\n\tNodeClass\x12\x14\n\x0c\x61rchitecture\x18\x01 \x01(\t\x12\x0e\n\x06vendor\x18\x02 \x01(\t\x12\r\n\x05model\x18\x03 \x01(\t\x12\r\n\x05nodes\x18\x04 \x01(\x05\x12\x16\n\x0emax_cpu_millis\x18\x05 \x01(\x05\x12\x18\n\x10max_memory_bytes\x18\x06 \x01(\x03\x12\x16\n\x0emax_disk_bytes\x18\x07 \x01(\x03\x12\x13\n\x0bmax_devices\x18\x08 \x01(\x05\x12\x1b\n\x13\x64\x65vice_memory_bytes\x18\t \x01(\x03\x12\x17\n\x0f\x66ree_cpu_millis\x18\n \x01(\x05\x12\x19\n\x11\x66ree_memory_bytes\x18\x0b \x01(\x03\x12J\n\x0b\x66ree_blocks\x18\x0c \x03(\x0b\x32\x35.intertie.api.federation.v1.NodeClass.FreeBlocksEntry\x12\x45\n\x08software\x18\r \x03(\x0b\x32\x33.intertie.api.federation.v1.NodeClass.SoftwareEntry\x12=\n\x04tags\x18\x0e \x03(\x0b\x32/.intertie.api.federation.v1.NodeClass.TagsEntry\x12\x10\n\x08\x64\x65\x63lared\x18\x0f \x03(\t\x1a\x31\n\x0f\x46reeBlocksEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\x05:\x02\x38\x01\x1a/\n\rSoftwareEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a+\n\tTagsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xa4\x02\n\x07Summary\x12\x0e\n\x06region\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\x12\x14\n\x0cjurisdiction\x18\x04 \x01(\t\x12\x36\n\x07\x63lasses\x18\x05 \x03(\x0b\x32%.intertie.api.federation.v1.NodeClass\x12\x0e\n\x06queued\x18\x06 \x01(\x05\x12\x0f\n\x07running\x18\x07 \x01(\x05\x12\x0e\n\x06health\x18\x08 \x01(\x01\x12\x11\n\taccepting\x18\t \x01(\x08\x12\x15\n\rpolicy_sha256\x18\n \x01(\t\x12\x39\n\x07lending\x18\x0b \x01(\x0b\x32(.intertie.api.federation.v1.LendingTerms\"\x8b\x02\n\x0cLendingTerms\x12\x0c\n\x04open\x18\x01 \x01(\x08\x12\x10\n\x08projects\x18\x02 \x03(\t\x12\r\n\x05kinds\x18\x03 \x03(\t\x12\x14\n\x0c\x64\x61ta_classes\x18\x04 \x03(\t\x12\x0e\n\x06models\x18\x05 \x03(\t\x12.\n\x0blongest_run\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\tcloses_in\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x17\n\x0fleft_cpu_millis\x18\x08 \x01(\x05\x12\x19\n\x11left_memory_bytes\x18\t \x01(\x03\x12\x14\n\x0cleft_devices\x18\n \x01(\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,24 +42,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_NODECLASS_SOFTWAREENTRY']._serialized_options = b'8\001'
   _globals['_NODECLASS_TAGSENTRY']._loaded_options = None
   _globals['_NODECLASS_TAGSENTRY']._serialized_options = b'8\001'
-  _globals['_DEVICE']._serialized_start=70
-  _globals['_DEVICE']._serialized_end=227
-  _globals['_NODECAPABILITY']._serialized_start=230
-  _globals['_NODECAPABILITY']._serialized_end=717
-  _globals['_NODECAPABILITY_SOFTWAREENTRY']._serialized_start=624
-  _globals['_NODECAPABILITY_SOFTWAREENTRY']._serialized_end=671
-  _globals['_NODECAPABILITY_FOUNDENTRY']._serialized_start=673
-  _globals['_NODECAPABILITY_FOUNDENTRY']._serialized_end=717
-  _globals['_SHAPE']._serialized_start=720
-  _globals['_SHAPE']._serialized_end=941
-  _globals['_NODECLASS']._serialized_start=944
-  _globals['_NODECLASS']._serialized_end=1572
-  _globals['_NODECLASS_FREEBLOCKSENTRY']._serialized_start=1429
-  _globals['_NODECLASS_FREEBLOCKSENTRY']._serialized_end=1478
-  _globals['_NODECLASS_SOFTWAREENTRY']._serialized_start=624
-  _globals['_NODECLASS_SOFTWAREENTRY']._serialized_end=671
-  _globals['_NODECLASS_TAGSENTRY']._serialized_start=1529
-  _globals['_NODECLASS_TAGSENTRY']._serialized_end=1572
-  _globals['_SUMMARY']._serialized_start=1575
-  _globals['_SUMMARY']._serialized_end=1808
+  _globals['_DEVICE']._serialized_start=102
+  _globals['_DEVICE']._serialized_end=259
+  _globals['_NODECAPABILITY']._serialized_start=262
+  _globals['_NODECAPABILITY']._serialized_end=749
+  _globals['_NODECAPABILITY_SOFTWAREENTRY']._serialized_start=656
+  _globals['_NODECAPABILITY_SOFTWAREENTRY']._serialized_end=703
+  _globals['_NODECAPABILITY_FOUNDENTRY']._serialized_start=705
+  _globals['_NODECAPABILITY_FOUNDENTRY']._serialized_end=749
+  _globals['_SHAPE']._serialized_start=752
+  _globals['_SHAPE']._serialized_end=973
+  _globals['_NODECLASS']._serialized_start=976
+  _globals['_NODECLASS']._serialized_end=1604
+  _globals['_NODECLASS_FREEBLOCKSENTRY']._serialized_start=1461
+  _globals['_NODECLASS_FREEBLOCKSENTRY']._serialized_end=1510
+  _globals['_NODECLASS_SOFTWAREENTRY']._serialized_start=656
+  _globals['_NODECLASS_SOFTWAREENTRY']._serialized_end=703
+  _globals['_NODECLASS_TAGSENTRY']._serialized_start=1561
+  _globals['_NODECLASS_TAGSENTRY']._serialized_end=1604
+  _globals['_SUMMARY']._serialized_start=1607
+  _globals['_SUMMARY']._serialized_end=1899
+  _globals['_LENDINGTERMS']._serialized_start=1902
+  _globals['_LENDINGTERMS']._serialized_end=2169
 # @@protoc_insertion_point(module_scope)

@@ -1,3 +1,6 @@
+import datetime
+
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -150,7 +153,7 @@ class NodeClass(_message.Message):
     def __init__(self, architecture: _Optional[str] = ..., vendor: _Optional[str] = ..., model: _Optional[str] = ..., nodes: _Optional[int] = ..., max_cpu_millis: _Optional[int] = ..., max_memory_bytes: _Optional[int] = ..., max_disk_bytes: _Optional[int] = ..., max_devices: _Optional[int] = ..., device_memory_bytes: _Optional[int] = ..., free_cpu_millis: _Optional[int] = ..., free_memory_bytes: _Optional[int] = ..., free_blocks: _Optional[_Mapping[int, int]] = ..., software: _Optional[_Mapping[str, str]] = ..., tags: _Optional[_Mapping[str, str]] = ..., declared: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Summary(_message.Message):
-    __slots__ = ("region", "incarnation", "revision", "jurisdiction", "classes", "queued", "running", "health", "accepting", "policy_sha256")
+    __slots__ = ("region", "incarnation", "revision", "jurisdiction", "classes", "queued", "running", "health", "accepting", "policy_sha256", "lending")
     REGION_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
@@ -161,6 +164,7 @@ class Summary(_message.Message):
     HEALTH_FIELD_NUMBER: _ClassVar[int]
     ACCEPTING_FIELD_NUMBER: _ClassVar[int]
     POLICY_SHA256_FIELD_NUMBER: _ClassVar[int]
+    LENDING_FIELD_NUMBER: _ClassVar[int]
     region: str
     incarnation: str
     revision: int
@@ -171,4 +175,29 @@ class Summary(_message.Message):
     health: float
     accepting: bool
     policy_sha256: str
-    def __init__(self, region: _Optional[str] = ..., incarnation: _Optional[str] = ..., revision: _Optional[int] = ..., jurisdiction: _Optional[str] = ..., classes: _Optional[_Iterable[_Union[NodeClass, _Mapping]]] = ..., queued: _Optional[int] = ..., running: _Optional[int] = ..., health: _Optional[float] = ..., accepting: bool = ..., policy_sha256: _Optional[str] = ...) -> None: ...
+    lending: LendingTerms
+    def __init__(self, region: _Optional[str] = ..., incarnation: _Optional[str] = ..., revision: _Optional[int] = ..., jurisdiction: _Optional[str] = ..., classes: _Optional[_Iterable[_Union[NodeClass, _Mapping]]] = ..., queued: _Optional[int] = ..., running: _Optional[int] = ..., health: _Optional[float] = ..., accepting: bool = ..., policy_sha256: _Optional[str] = ..., lending: _Optional[_Union[LendingTerms, _Mapping]] = ...) -> None: ...
+
+class LendingTerms(_message.Message):
+    __slots__ = ("open", "projects", "kinds", "data_classes", "models", "longest_run", "closes_in", "left_cpu_millis", "left_memory_bytes", "left_devices")
+    OPEN_FIELD_NUMBER: _ClassVar[int]
+    PROJECTS_FIELD_NUMBER: _ClassVar[int]
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    DATA_CLASSES_FIELD_NUMBER: _ClassVar[int]
+    MODELS_FIELD_NUMBER: _ClassVar[int]
+    LONGEST_RUN_FIELD_NUMBER: _ClassVar[int]
+    CLOSES_IN_FIELD_NUMBER: _ClassVar[int]
+    LEFT_CPU_MILLIS_FIELD_NUMBER: _ClassVar[int]
+    LEFT_MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    LEFT_DEVICES_FIELD_NUMBER: _ClassVar[int]
+    open: bool
+    projects: _containers.RepeatedScalarFieldContainer[str]
+    kinds: _containers.RepeatedScalarFieldContainer[str]
+    data_classes: _containers.RepeatedScalarFieldContainer[str]
+    models: _containers.RepeatedScalarFieldContainer[str]
+    longest_run: _duration_pb2.Duration
+    closes_in: _duration_pb2.Duration
+    left_cpu_millis: int
+    left_memory_bytes: int
+    left_devices: int
+    def __init__(self, open: bool = ..., projects: _Optional[_Iterable[str]] = ..., kinds: _Optional[_Iterable[str]] = ..., data_classes: _Optional[_Iterable[str]] = ..., models: _Optional[_Iterable[str]] = ..., longest_run: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., closes_in: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., left_cpu_millis: _Optional[int] = ..., left_memory_bytes: _Optional[int] = ..., left_devices: _Optional[int] = ...) -> None: ...

@@ -12,7 +12,7 @@ from intertie.errors import Reason
 from intertie.model.agentlink import StartRun, StopRun
 from intertie.model.lending import Hours, Lending, ProjectCap, Quantity, ReclaimState
 from intertie.model.link import AssignAck, Offer, OfferRequest
-from intertie.model.pool import NodeCapability, Shape
+from intertie.model.pool import NodeCapability, Shape, Summary
 from intertie.model.spec import Accelerators, Residency, Resources, RunSpec, TaskSpec
 from intertie.model.states import Outcome, RunState
 from regional.domain.events import CreateNative, CreateReclaim, ReturnReclaim, SetLending
@@ -111,6 +111,21 @@ def rules_shape(spec: TaskSpec) -> Shape:
     return Shape(
         cpu=needs.cpu, memory=needs.memory, disk=needs.disk, devices=needs.accelerators.count
     )
+
+
+def test_the_federation_is_told_what_is_lent_and_what_is_left(pool: Any, ask: Any) -> None:
+    (before,) = ask.sent(summary(pool), Summary)
+    assert before.lending is None
+    lend(pool, floor=Quantity(devices=1), kinds=("training",), share=1_000)
+    (after,) = ask.sent(summary(pool), Summary)
+    assert after.lending is not None
+    assert (after.lending.open, after.lending.kinds) == (True, ("training",))
+    assert after.lending.left_devices == 3
+
+
+def summary(pool: Any) -> list[object]:
+    pool.pass_ms(60_000)
+    return list(pool.do(Tick()))
 
 
 def test_a_project_holds_no_more_than_its_cap(pool: Any, ask: Any) -> None:
