@@ -49,15 +49,9 @@ class Joining:
         shown = parse_join_string(request.token)
         try:
             token = await self._known(shown)
-            bearer = Bearer(subject=token.subject, key_sha256="", address=address)
+            self._check(request, token)
             if request.validate_only:
-                await office.registry.check(shown, bearer)
-                self._check(request, token)
-                return join_pb2.Join(
-                    purpose=purpose_to_pb(token.purpose),
-                    subject=token.subject,
-                    inviter=token.creator,
-                )
+                return await self._checked(request, shown, token, address)
             return await self._redeem(request, shown, token, address)
         except IntertieError as problem:
             self._tell(problem, shown, address)
@@ -77,10 +71,20 @@ class Joining:
             )
         return await self._office.registry.token(shown)
 
+    async def _checked(
+        self, request: pb.RequestJoinRequest, shown: JoinString, token: Token, address: str
+    ) -> join_pb2.Join:
+        """What would come of it; without a CSR the name must be nobody's yet."""
+        key = key_digest(public_key_of_csr(request.csr_pem)) if request.csr_pem else ""
+        bearer = Bearer(subject=token.subject, key_sha256=key, address=address)
+        await self._office.registry.check(shown, bearer)
+        return join_pb2.Join(
+            purpose=purpose_to_pb(token.purpose), subject=token.subject, inviter=token.creator
+        )
+
     async def _redeem(
         self, request: pb.RequestJoinRequest, shown: JoinString, token: Token, address: str
     ) -> join_pb2.Join:
-        self._check(request, token)
         key = public_key_of_csr(request.csr_pem)
         bearer = Bearer(subject=token.subject, key_sha256=key_digest(key), address=address)
         signer = self._office.signer

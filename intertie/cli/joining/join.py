@@ -67,7 +67,12 @@ def join(
     async def go() -> None:
         async with await Joiner.open(endpoint, token) as joiner:
             if check:
-                wish = Wish(jurisdiction=jurisdiction, hosts=named, node=node or default_node())
+                wish = Wish(
+                    jurisdiction=jurisdiction,
+                    hosts=named,
+                    node=node or default_node(),
+                    directory=directory,
+                )
                 await check_join(joiner, endpoint, wish)
             elif directory is not None and shown.purpose is Purpose.NODE:
                 await join_node(joiner, directory, node or default_node())

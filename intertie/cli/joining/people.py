@@ -14,15 +14,14 @@ from intertie.sdk.membership.joiner import Joiner
 
 async def join_person(joiner: Joiner, directory: Path | None, context: str) -> None:
     """Redeem the token and write everything."""
-    offered = await joiner.request_join(check=True)
-    spiffe_id = parse(offered.subject, joiner.pinned.trust_domain)
-    name = context or spiffe_id.name
-    directory = directory or config_path().parent / "identities" / name
+    # By the token's id, so that the same command finds its key again if the answer was lost.
+    directory = directory or config_path().parent / "identities" / joiner.token.token_id
     key, _ = identity_key(directory)
     join = await joiner.request_join(create_csr(key))
     if join.credentials is None or join.federation is None:
         raise error(Reason.INTERNAL, "The federation approved the join and gave no certificate.")
     write_leaf(directory, key, join.credentials, joiner)
+    name = context or parse(join.subject, joiner.pinned.trust_domain).name
     path = write_context(name, directory, join.federation)
     lines(
         [

@@ -10,6 +10,7 @@ Every step may be repeated with the same token: the key stays, the federation an
 """
 
 import asyncio
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,9 @@ class RegionPlan:
 async def join_region(joiner: Joiner, plan: RegionPlan) -> None:
     """Redeem the token, wait for approval, write everything."""
     key, resumes = ca_key(plan.directory / "ca")
-    asked = await _asked(joiner, plan, create_csr(key), resumes=resumes)
+    csr_pem = create_csr(key)
+    await _check_directory(joiner, plan, csr_pem)
+    asked = await _asked(joiner, plan, csr_pem, resumes=resumes)
     join = await _decided(joiner, plan, asked)
     if join is None:
         return
@@ -75,6 +78,29 @@ async def join_region(joiner: Joiner, plan: RegionPlan) -> None:
             f"next: intertie regional serve --config {config}",
         ]
     )
+
+
+async def _check_directory(joiner: Joiner, plan: RegionPlan, csr_pem: bytes) -> None:
+    """Refuse a directory that holds another region: its CA's key is that region's."""
+    config = plan.directory / "config.toml"
+    if not config.exists():
+        return
+    here = tomllib.loads(config.read_text(encoding="utf-8")).get("region", "")
+    try:
+        offered = await joiner.get_join()
+    except IntertieError as problem:
+        if problem.reason is not Reason.JOIN_TOKEN_INVALID:
+            raise
+        offered = await joiner.request_join(
+            csr_pem, jurisdiction=plan.jurisdiction, hosts=plan.hosts, check=True
+        )
+    if offered.region != here:
+        raise error(
+            Reason.CONFIG_INVALID,
+            f"{plan.directory} holds region {here or 'unknown'}, and the token is for "
+            f"{offered.region}.",
+            remedy="Give another --dir: each region has a CA of its own.",
+        )
 
 
 async def _asked(joiner: Joiner, plan: RegionPlan, csr_pem: bytes, *, resumes: bool) -> Join:

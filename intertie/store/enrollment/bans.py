@@ -7,6 +7,7 @@ open streams are cut. Here it is written, listed, and taken over at once by this
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from intertie.errors import IntertieError
 from intertie.pki.bans import Bans
 from intertie.store.codec import decoder, encode
 from intertie.store.enrollment.ledger import Ledger
@@ -52,7 +53,7 @@ class BanList:
         self._bans.ban(
             ids=[ban.subject] if ban.subject else [], serials=[ban.serial] if ban.serial else []
         )
-        return _ban(standing.value) if standing is not None and standing.value else ban
+        return _standing(standing.value, ban) if standing is not None else ban
 
     async def load(self) -> None:
         """Take over what stands, for a ledger that nobody watches."""
@@ -70,3 +71,11 @@ class BanList:
     def covers(self, subject: str, serial: str) -> bool:
         """Whether an ID or a serial is banned, as far as this process knows."""
         return subject in self._bans.ids or serial in self._bans.serials
+
+
+def _standing(value: bytes, ban: Ban) -> Ban:
+    """The ban that stands; the new one where somebody wrote the key by hand."""
+    try:
+        return _ban(value)
+    except IntertieError:
+        return ban

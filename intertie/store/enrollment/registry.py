@@ -83,7 +83,9 @@ class Registry:
         check_new(token)
         await self._forget_tokens()
         key = TOKENS + token.id
-        if not await self._written((Absent(key),), (Write(key, encode(token)),)):
+        written = await self._written((Absent(key),), (Write(key, encode(token)),))
+        standing = None if written else await self._ledger.get(key)
+        if not written and (standing is None or _token(standing.value) != token):
             raise error(
                 Reason.ALREADY_EXISTS,
                 f"Token {token.id} was made already; its secret is not kept.",

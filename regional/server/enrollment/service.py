@@ -127,7 +127,8 @@ class EnrollmentServicer(pb_grpc.EnrollmentServiceServicer):
             raise invalid("software", f"has over {MAX_TEXT} characters.")
         subject = str(desk.node(request.node))
         if request.validate_only:
-            bearer = Bearer(subject=subject, key_sha256="", address=address)
+            given = key_digest(public_key_of_csr(request.csr_pem)) if request.csr_pem else ""
+            bearer = Bearer(subject=subject, key_sha256=given, address=address)
             await desk.registry.check(shown, bearer)
             return self._answer(subject, None)
         key = public_key_of_csr(request.csr_pem)

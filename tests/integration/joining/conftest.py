@@ -11,6 +11,7 @@ import signal
 import tempfile
 import threading
 from collections.abc import Coroutine, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +30,7 @@ from intertie.config import load
 from intertie.pki.authority import create_intermediate
 from intertie.pki.ca_files import write_authority
 from intertie.sdk.contexts import Context, Contexts, load_contexts
+from intertie.testing.etcd import etcd_binary, running_etcd
 from intertie.testing.pki import FederationPki, federation_pki
 from regional.app import Application as RegionalApplication
 from regional.config import Config as RegionalConfig
@@ -187,7 +189,9 @@ def pki(tmp_path: Path) -> FederationPki:
 def place(
     request: pytest.FixtureRequest, tmp_path: Path, pki: FederationPki, log_file: Path
 ) -> Iterator[Place]:
-    """A place; `intermediate` as parameter: the replica does not hold the root's key."""
+    """A place. Parameters: `intermediate`, the replica does not hold the root's key; `etcd`, what
+    there is of tokens and identities is in a real etcd.
+    """
     assert log_file.exists(), "servers log into it"
     pki.directory("federation/r1", path=tmp_path / "identity")
     signer = pki.root
@@ -204,6 +208,12 @@ def place(
         f"enrollment.ca_dir={tmp_path / 'ca'}",
         "enrollment.listen=127.0.0.1:0",
     ]
+    etcd = ExitStack()
+    if getattr(request, "param", "") == "etcd":
+        if etcd_binary() is None:
+            pytest.skip("etcd is not installed")
+        servers = etcd.enter_context(running_etcd(tmp_path / "etcd"))
+        flags += [f'etcd.endpoints=["{servers.endpoints[0]}"]', "etcd.ttl_seconds=2"]
     replica = Application(load(Config, flags=flags, environment={}))
     background = Background()
     place = Place(tmp_path, pki, background, replica)
@@ -223,3 +233,4 @@ def place(
         background.close()
         for folder in place.folders:
             shutil.rmtree(folder, ignore_errors=True)
+        etcd.close()

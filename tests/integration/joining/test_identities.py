@@ -59,6 +59,14 @@ def test_a_person_joins_and_their_client_renews(place: Any) -> None:
     assert listed["serial"] == serial(identity)
 
 
+def test_the_same_command_joins_a_person_once(place: Any) -> None:
+    token = place.token("billing", "--name", "erp")
+    for _ in range(2):
+        assert f"joined as spiffe://{TD}/billing/erp" in place.join(token, config="erp.toml").stdout
+    assert place.json("whoami", config="erp.toml")["role"] == "billing"
+    assert len(place.json("identity", "list")["identities"]) == 1
+
+
 def test_an_older_certificate_does_not_renew(place: Any) -> None:
     identity = joined(place)
     endpoint = load_contexts(place.path / "ann.toml").get().federation()
@@ -76,6 +84,7 @@ def test_an_older_certificate_does_not_renew(place: Any) -> None:
     assert (identity / PENDING).exists()
 
 
+@pytest.mark.parametrize("place", ["store", "etcd"], indirect=True)
 def test_a_ban_of_a_person_cuts_an_open_stream_within_five_seconds(place: Any) -> None:
     joined(place)
     context = load_contexts(place.path / "ann.toml").get()

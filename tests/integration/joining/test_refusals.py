@@ -57,6 +57,14 @@ def test_a_second_region_of_the_same_name_is_refused(place: Any, tmp_path: Path)
     assert "is taken by another key" in told.output
 
 
+def test_a_directory_of_another_region_is_refused(place: Any, tmp_path: Path) -> None:
+    place.join_region(place.token("region", "--region", "eu", "--pre-approved"), tmp_path / "eu")
+    other = place.token("region", "--region", "us", "--pre-approved")
+    told = place.join_region(other, tmp_path / "eu", expect=2)
+    assert "holds region eu, and the token is for us" in told.output
+    place.join_region(other, tmp_path / "us")
+
+
 def test_a_removed_region_stays_removed(place: Any, tmp_path: Path) -> None:
     place.join_region(place.token("region", "--region", "eu", "--pre-approved"), tmp_path / "eu")
     waiting = place.token("region", "--region", "eu")
