@@ -60,6 +60,9 @@ COMMANDS: Mapping[str, Entry] = {
     "agent": Entry(
         "intertie.cli.setup.serve", "agent", "Run an agent, or look at this machine.", _SETUP
     ),
+    "policy": Entry(
+        "intertie.cli.policy.commands", "app", "See, set and test the residency policy.", _SETUP
+    ),
     "schema": Entry("intertie.cli.setup.schema", "app", "Print JSON Schemas.", _SETUP),
     "version": Entry("intertie.cli.setup.version", "version", "Print the version.", _SETUP),
 }

@@ -14,6 +14,8 @@ from intertie.errors import invalid
 
 _COUNTRY = re.compile(r"[A-Z]{2}")
 _SUBDIVISION = re.compile(r"([A-Z]{2})-[A-Z0-9]{1,3}")
+ZONE = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,62}")
+"""Names of zones of the policy; one that is no path can only be a zone."""
 _PLACE = re.compile(r"[a-z0-9][a-z0-9.-]{0,62}")
 _MAX_DEPTH = 8
 
@@ -54,7 +56,7 @@ def path_fault(text: str) -> str:
     if not _COUNTRY.fullmatch(country):
         return (
             f"{shown} is not a jurisdiction path: it must begin with an ISO 3166-1 country of two"
-            " capitals (named zones are not served by this version)"
+            " capitals"
         )
     if len(below) >= _MAX_DEPTH:
         return f"{shown} has more than {_MAX_DEPTH} parts"

@@ -254,7 +254,8 @@ class DigestRequest:
 class ReadBytes:
     """Ask for a chunk of a log (`stdout`, `stderr`) or output (`path`). Waits up to `wait_ms`.
 
-    A negative offset counts from the end.
+    A negative offset counts from the end. `relay` and `reader` are the jurisdiction paths of the
+    places that the bytes pass and come to, empty where none is declared.
     """
 
     id: int
@@ -266,6 +267,18 @@ class ReadBytes:
     offset: int
     limit: int
     wait_ms: int
+    relay: str = ""
+    reader: str = ""
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyUpdate:
+    """The residency policy that holds: `body` is its canonical bytes; the newest revision counts."""
+
+    revision: int
+    sha256: str
+    body: bytes
 
 
 FromRegion = RegionHello | LeaseRenew | Summary | Offer | AssignAck | RunUpdate | RunDigest | Bytes
@@ -279,4 +292,5 @@ FromFederation = (
     | RunClosed
     | DigestRequest
     | ReadBytes
+    | PolicyUpdate
 )

@@ -57,7 +57,7 @@ def load_value(path: Path, model: type[T]) -> T:
     try:
         found.raise_if_any()
     except CallerError as fault:
-        raise _located(fault, root, str(path)) from None
+        raise located(fault, root, str(path)) from None
     assert isinstance(value, model), "a walk without a fault made it"
     return value
 
@@ -95,7 +95,7 @@ def _spec(root: Node, source: str) -> TaskSpec:
         assert isinstance(spec, TaskSpec)
         validate(spec, packed=False)
     except CallerError as fault:
-        raise _located(fault, root, source) from None
+        raise located(fault, root, source) from None
     return spec
 
 
@@ -135,7 +135,7 @@ def _put(node: Node, steps: Sequence[tuple[str, str]], value: Node, path: str) -
 # --- lines ---------------------------------------------------------------------------------------
 
 
-def _located(fault: CallerError, root: Node, source: str) -> CallerError:
+def located(fault: CallerError, root: Node, source: str) -> CallerError:
     """The same fault with lines, those of the nearest value that is written in the file."""
     told = []
     lines = []

@@ -15,6 +15,7 @@ from intertie.model.link import (
     Offer,
     OfferRelease,
     OfferRequest,
+    PolicyUpdate,
     ReadBytes,
     RegionHello,
     RunClosed,
@@ -49,6 +50,7 @@ FROM_FEDERATION: OneOf[FromFederation, link_pb2.FederationMessage] = OneOf(
         "run_closed": RunClosed,
         "digest_request": DigestRequest,
         "read_bytes": ReadBytes,
+        "policy_update": PolicyUpdate,
     },
 )
 

@@ -5,6 +5,7 @@ import typer
 from intertie.billing.prices import prices_schema
 from intertie.cli.options import Format
 from intertie.cli.printing import structured
+from intertie.sdk.policyfile import policy_schema
 from intertie.sdk.taskschema import task_schema
 
 app = typer.Typer(no_args_is_help=True, help="Print JSON Schemas.")
@@ -20,3 +21,9 @@ def task() -> None:
 def prices() -> None:
     """The schema of price lists."""
     structured(prices_schema(), Format.JSON)
+
+
+@app.command()
+def policy() -> None:
+    """The schema of residency policies."""
+    structured(policy_schema(), Format.JSON)

@@ -8,8 +8,6 @@ from functools import cache
 
 from intertie.model.jurisdiction import Jurisdiction
 
-_NO_ZONES = " (named zones are not served by this version)"
-
 
 @cache
 def countries() -> frozenset[str]:
@@ -35,7 +33,7 @@ def _divided() -> frozenset[str]:
 def code_fault(place: Jurisdiction) -> str:
     """What is wrong with the codes of a path; empty if all of them exist."""
     if place.country not in countries():
-        return f"{place}: ISO 3166-1 has no country {place.country}{_NO_ZONES}"
+        return f"{place}: ISO 3166-1 has no country {place.country}"
     if len(place.parts) == 1:
         return ""
     if not place.subdivision:

@@ -1,20 +1,24 @@
 """Checks of where a task may be: residency paths, and regions wished for or excluded."""
 
+import re
 from collections.abc import Sequence
 
-from intertie.model.jurisdiction import Jurisdiction, covering, path_fault
+from intertie.model.jurisdiction import ZONE, Jurisdiction, covering, path_fault
 from intertie.model.names import REGION
 from intertie.model.spec import Placement, Residency, RunSpec, TaskSpec
 from intertie.model.validate import limits
 from intertie.model.validate.iso3166 import code_fault
 from intertie.model.validate.violations import Violations
 
+MAX_REFERENCE = 1_000
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_DAY = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])")
 _UNSAID = TaskSpec(run=RunSpec())
 """A spec that says nothing: what is left out is this very object, in most specs."""
 
 
 def check_places(spec: TaskSpec, found: Violations) -> None:
-    """Check `residency` and `placement`."""
+    """Check `residency` and `placement`. Zones are judged where the policy is known."""
     if spec.residency is not _UNSAID.residency:
         _residency(spec.residency, found)
     if spec.placement is not _UNSAID.placement:
@@ -22,6 +26,7 @@ def check_places(spec: TaskSpec, found: Violations) -> None:
 
 
 def _residency(residency: Residency, found: Violations) -> None:
+    _names(residency, found)
     good = _paths("residency.within", residency.within, found)
     good &= _paths("residency.not_within", residency.not_within, found)
     if not good:
@@ -34,16 +39,34 @@ def _residency(residency: Residency, found: Violations) -> None:
             )
 
 
+def _names(residency: Residency, found: Violations) -> None:
+    """Which classes there are is known to the policy alone; their form is checked here."""
+    basis = residency.transfer_basis
+    named = {"data_class": residency.data_class, "transfer_basis.basis": basis.basis}
+    for field, name in named.items():
+        if name and not _NAME.fullmatch(name):
+            found.add(f"residency.{field}", f"{name[:80]!r} is no name (a-z, 0-9, - and _)")
+    if len(basis.reference) > MAX_REFERENCE:
+        found.too_large("residency.transfer_basis.reference", f"the limit is {MAX_REFERENCE}")
+    if basis.expires and not _DAY.fullmatch(basis.expires):
+        told = f"{basis.expires[:40]!r} is no day, like 2027-12-31"
+        found.add("residency.transfer_basis.expires", told)
+    if (basis.reference or basis.expires) and not basis.basis:
+        found.contradiction("residency.transfer_basis", "has no basis")
+
+
 def _paths(field: str, paths: Sequence[str], found: Violations) -> bool:
     if len(paths) > limits.MAX_LIST:
         found.too_large(field, f"{len(paths)} entries; the limit is {limits.MAX_LIST}")
         return False
     good = True
     for i, path in enumerate(paths):
+        if ZONE.fullmatch(path):
+            continue  # a country, or a zone of the policy, which is known to the federation alone
         fault = path_fault(path) or code_fault(Jurisdiction(tuple(path.split("/"))))
         if fault:
             good = False
-            found.add(f"{field}[{i}]", fault, remedy="Write a path like DE, DE/DE-HE/fra1.")
+            found.add(f"{field}[{i}]", fault, remedy="Write a path like DE/DE-HE/fra1, or a zone.")
     return good
 
 

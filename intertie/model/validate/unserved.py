@@ -51,15 +51,6 @@ UNSERVED: Mapping[str, tuple[Callable[[TaskSpec], object], str]] = {
         "Leave it out: the region keeps checkpoints.",
     ),
     "outputs.uri": (lambda s: any(o.uri for o in s.outputs), "Use path: the region keeps it."),
-    "residency.data_class": (lambda s: s.residency.data_class, "Use residency.within."),
-    "residency.transfer_basis": (
-        lambda s: (
-            s.residency.transfer_basis.basis
-            or s.residency.transfer_basis.reference
-            or s.residency.transfer_basis.expires
-        ),
-        "Use residency.within.",
-    ),
     "tolerance.on_disconnect": (
         lambda s: s.tolerance.on_disconnect is OnDisconnect.DUPLICATE,
         "Use stay or move.",

@@ -165,8 +165,14 @@ def test_all_violations_are_told_at_once() -> None:
         ),
         (spec(outputs=(OutputSpec(),)), "outputs[0].path", "empty"),
         (spec(outputs=(OutputSpec(path="../x"),)), "outputs[0].path", "'..'"),
-        (spec(residency=Residency(within=("EEA",))), "residency.within[0]", "zones"),
-        (spec(residency=Residency(within=("EU",))), "residency.within[0]", "zones"),
+        (spec(residency=Residency(within=("E E",))), "residency.within[0]", "country"),
+        (spec(residency=Residency(within=("XX/a",))), "residency.within[0]", "country XX"),
+        (spec(residency=Residency(data_class="a b")), "residency.data_class", "no name"),
+        (
+            spec(residency=Residency(transfer_basis=TransferBasis(basis="scc", expires="x"))),
+            "residency.transfer_basis.expires",
+            "no day",
+        ),
         (spec(residency=Residency(not_within=("DE/DE-XX",))), "residency.not_within[0]", "DE-XX"),
         (spec(placement=Placement(only=("EU West",))), "placement.only[0]", "id of a region"),
         (
@@ -314,10 +320,6 @@ NOT_SERVED: Mapping[str, TaskSpec] = {
     "model_weights": spec(model_weights=(DataItem(name="x"),)),
     "checkpoint.uri": spec(checkpoint=CheckpointSpec(uri="s3://x")),
     "outputs.uri": spec(outputs=(OutputSpec(uri="s3://x"),)),
-    "residency.data_class": spec(residency=Residency(data_class="personal")),
-    "residency.transfer_basis": spec(
-        residency=Residency(transfer_basis=TransferBasis(basis="scc"))
-    ),
     "tolerance.on_disconnect": spec(tolerance=Tolerance(on_disconnect=OnDisconnect.DUPLICATE)),
     "tolerance.deadline": spec(tolerance=Tolerance(deadline=5)),
     "objective": spec(objective=Objective.COST),

@@ -31,7 +31,7 @@ class RegionMessage(_message.Message):
     def __init__(self, hello: _Optional[_Union[RegionHello, _Mapping]] = ..., lease_renew: _Optional[_Union[LeaseRenew, _Mapping]] = ..., summary: _Optional[_Union[_pool_pb2.Summary, _Mapping]] = ..., offer: _Optional[_Union[Offer, _Mapping]] = ..., assign_ack: _Optional[_Union[AssignAck, _Mapping]] = ..., run_update: _Optional[_Union[RunUpdate, _Mapping]] = ..., run_digest: _Optional[_Union[RunDigest, _Mapping]] = ..., byte_chunk: _Optional[_Union[ByteChunk, _Mapping]] = ...) -> None: ...
 
 class FederationMessage(_message.Message):
-    __slots__ = ("hello", "lease_grant", "offer_request", "offer_release", "assign", "cancel_run", "run_closed", "digest_request", "read_bytes")
+    __slots__ = ("hello", "lease_grant", "offer_request", "offer_release", "assign", "cancel_run", "run_closed", "digest_request", "read_bytes", "policy_update")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     LEASE_GRANT_FIELD_NUMBER: _ClassVar[int]
     OFFER_REQUEST_FIELD_NUMBER: _ClassVar[int]
@@ -41,6 +41,7 @@ class FederationMessage(_message.Message):
     RUN_CLOSED_FIELD_NUMBER: _ClassVar[int]
     DIGEST_REQUEST_FIELD_NUMBER: _ClassVar[int]
     READ_BYTES_FIELD_NUMBER: _ClassVar[int]
+    POLICY_UPDATE_FIELD_NUMBER: _ClassVar[int]
     hello: FederationHello
     lease_grant: LeaseGrant
     offer_request: OfferRequest
@@ -50,7 +51,8 @@ class FederationMessage(_message.Message):
     run_closed: RunClosed
     digest_request: DigestRequest
     read_bytes: ReadBytes
-    def __init__(self, hello: _Optional[_Union[FederationHello, _Mapping]] = ..., lease_grant: _Optional[_Union[LeaseGrant, _Mapping]] = ..., offer_request: _Optional[_Union[OfferRequest, _Mapping]] = ..., offer_release: _Optional[_Union[OfferRelease, _Mapping]] = ..., assign: _Optional[_Union[Assign, _Mapping]] = ..., cancel_run: _Optional[_Union[CancelRun, _Mapping]] = ..., run_closed: _Optional[_Union[RunClosed, _Mapping]] = ..., digest_request: _Optional[_Union[DigestRequest, _Mapping]] = ..., read_bytes: _Optional[_Union[ReadBytes, _Mapping]] = ...) -> None: ...
+    policy_update: PolicyUpdate
+    def __init__(self, hello: _Optional[_Union[FederationHello, _Mapping]] = ..., lease_grant: _Optional[_Union[LeaseGrant, _Mapping]] = ..., offer_request: _Optional[_Union[OfferRequest, _Mapping]] = ..., offer_release: _Optional[_Union[OfferRelease, _Mapping]] = ..., assign: _Optional[_Union[Assign, _Mapping]] = ..., cancel_run: _Optional[_Union[CancelRun, _Mapping]] = ..., run_closed: _Optional[_Union[RunClosed, _Mapping]] = ..., digest_request: _Optional[_Union[DigestRequest, _Mapping]] = ..., read_bytes: _Optional[_Union[ReadBytes, _Mapping]] = ..., policy_update: _Optional[_Union[PolicyUpdate, _Mapping]] = ...) -> None: ...
 
 class RegionHello(_message.Message):
     __slots__ = ("region", "incarnation", "jurisdiction", "software", "protocol_min", "protocol_max", "features", "log_vkey")
@@ -321,7 +323,7 @@ class DigestRequest(_message.Message):
     def __init__(self, id: _Optional[int] = ...) -> None: ...
 
 class ReadBytes(_message.Message):
-    __slots__ = ("id", "task", "run", "rank", "stream", "path", "offset", "limit", "wait_ms")
+    __slots__ = ("id", "task", "run", "rank", "stream", "path", "offset", "limit", "wait_ms", "relay", "reader")
     ID_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
@@ -331,6 +333,8 @@ class ReadBytes(_message.Message):
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     WAIT_MS_FIELD_NUMBER: _ClassVar[int]
+    RELAY_FIELD_NUMBER: _ClassVar[int]
+    READER_FIELD_NUMBER: _ClassVar[int]
     id: int
     task: str
     run: int
@@ -340,4 +344,16 @@ class ReadBytes(_message.Message):
     offset: int
     limit: int
     wait_ms: int
-    def __init__(self, id: _Optional[int] = ..., task: _Optional[str] = ..., run: _Optional[int] = ..., rank: _Optional[int] = ..., stream: _Optional[str] = ..., path: _Optional[str] = ..., offset: _Optional[int] = ..., limit: _Optional[int] = ..., wait_ms: _Optional[int] = ...) -> None: ...
+    relay: str
+    reader: str
+    def __init__(self, id: _Optional[int] = ..., task: _Optional[str] = ..., run: _Optional[int] = ..., rank: _Optional[int] = ..., stream: _Optional[str] = ..., path: _Optional[str] = ..., offset: _Optional[int] = ..., limit: _Optional[int] = ..., wait_ms: _Optional[int] = ..., relay: _Optional[str] = ..., reader: _Optional[str] = ...) -> None: ...
+
+class PolicyUpdate(_message.Message):
+    __slots__ = ("revision", "sha256", "body")
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    BODY_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    sha256: str
+    body: bytes
+    def __init__(self, revision: _Optional[int] = ..., sha256: _Optional[str] = ..., body: _Optional[bytes] = ...) -> None: ...

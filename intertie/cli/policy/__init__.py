@@ -1,0 +1,1 @@
+"""Commands about the federation's residency policy, and where tasks were."""
