@@ -6,8 +6,9 @@ Reads the core and changes nothing.
 from typing import TYPE_CHECKING
 
 from federation.domain.fleet import MS
-from federation.domain.plans import remedy_for
-from federation.domain.router import demand_of
+from federation.domain.routing.decisions import differences, since_then
+from federation.domain.routing.remedies import remedy_for
+from intertie.model.decision import Decision
 from intertie.model.states import OnDisconnect, TaskState, WaitReason
 from intertie.model.task import Plan, Task, Wait
 from intertie.ports import Now
@@ -37,14 +38,28 @@ def wait_of(core: "FederationCore", task: Task, now: Now) -> Wait | None:
 def explain(core: "FederationCore", task: Task, now: Now) -> Plan:
     """Per region why a live task may or may not run there, and what would change it."""
     assert task.spec is not None, "a live task holds its spec"
-    verdicts = tuple(core.offers.verdicts(demand_of(task.spec, task.excluded), now))
+    demand = core.router.classes.of(task.spec, task.excluded)
+    verdicts = tuple(core.router.verdicts(demand, now))
     waits = task.state is TaskState.PENDING
     return Plan(
         verdicts=verdicts,
         chosen=task.region,
-        remedy=remedy_for(verdicts) if waits else "",
+        remedy=remedy_for(demand, verdicts, core.fleet.members) if waits else "",
         state=task.state,
         wait=wait_of(core, task, now),
+    )
+
+
+def explain_decision(core: "FederationCore", task: Task, decision: Decision) -> Plan:
+    """A past decision as it was kept, made again, and compared with the world of now."""
+    runs = (run for run in task.runs if run.decision == decision.id)
+    return Plan(
+        verdicts=(),
+        chosen=next((run.region for run in runs), ""),
+        state=task.state,
+        decision=decision,
+        differences=differences(decision),
+        since_then=since_then(decision, core.fleet.members, core.router.inputs()),
     )
 
 

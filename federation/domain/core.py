@@ -1,7 +1,7 @@
 """The federation's decisions: one core over all shards that a replica owns.
 
 `handle` is the only mutator. It keeps the live tasks in memory, moves them by `lifecycle`, finds
-regions for those that wait (`router`, `queue`, `offers`), and answers regions. Final tasks leave
+regions for those that wait (`routing`, `queue`, `offers`), and answers regions. Final tasks leave
 the memory with the commit that ends them: a task that is not here is over or never was, and a
 region that still speaks of it may close its run.
 """
@@ -27,13 +27,17 @@ from federation.domain.events import (
 )
 from federation.domain.fleet import MS, Fleet, Timing
 from federation.domain.forgetting import ForgetTasks
+from federation.domain.learning import Learning
 from federation.domain.offers import Offers
 from federation.domain.payers import ProjectRecord, project_refusal
 from federation.domain.plans import Plans
 from federation.domain.queue import Queue, SentBack
 from federation.domain.region_record import RegionRecord, attached
 from federation.domain.regions import Regions
-from federation.domain.router import Demand, demand_of
+from federation.domain.routing.demand import Demand
+from federation.domain.routing.known.latency import UNMEASURED, Latencies
+from federation.domain.routing.known.prices import Prices
+from federation.domain.routing.router import Router
 from federation.domain.states import States
 from intertie.drive.drive import Loaded
 from intertie.drive.effects import Erase, Fail, Record, Reply, Reserve, Tick, Write
@@ -68,11 +72,13 @@ class FederationCore:
         loaded: the live tasks and shared specs of the owned shards.
         rng: for draws and jitter.
         timing: intervals.
-        price_version: the price list that new grants cite.
+        price_version: the price list that new grants cite where a region has none of its own.
         spec_digest: SHA-256 of the bytes that a spec travels as, in hex; grants cite it.
         max_open: most live tasks of one project.
         replica: who acts, in events.
         shard_epochs: the epoch under which each shard is owned, sent with assignments.
+        prices: what tasks cost by region; without them nothing is quoted.
+        latencies: measured round trips and bandwidths.
     """
 
     def __init__(
@@ -87,6 +93,8 @@ class FederationCore:
         max_open: int,
         replica: str,
         shard_epochs: Mapping[int, int],
+        prices: Prices | None = None,
+        latencies: Latencies = UNMEASURED,
     ) -> None:
         self.replica = replica
         self.timing = timing
@@ -102,11 +110,15 @@ class FederationCore:
         self.records: dict[str, RegionRecord] = {}
         self.projects: set[str] = set()
         self.fleet = Fleet(now, timing)
+        self.router = Router(self.fleet, timing, rng)
+        self.router.prices = prices or Prices()
+        self.router.latencies = latencies
         self.queue = Queue()
         self.offers = Offers(self)
         self.plans = Plans(self)
         self.regions = Regions(self)
         self.states = States(self)
+        self.learning = Learning(self)
         self.blobs = Blobs(self)
         self._out: list[object] = []
         self._load(list(loaded))
@@ -119,6 +131,7 @@ class FederationCore:
                 self.records[row.key] = row.value
                 self.fleet.granted_before(row.key, row.value.lease_ms)
             self.states.load(row.value)
+            self.learning.load(row.value)
             if row.kind == PROJECT:
                 self.projects.add(row.key)
             if row.kind != LIVE:
@@ -138,7 +151,7 @@ class FederationCore:
     @property
     def deadline(self) -> int | None:
         """The next instant at which a Tick has something to do, as boot_ns."""
-        parts = (self.queue, self.plans, self.regions, self.states)
+        parts = (self.queue, self.plans, self.regions, self.states, self.learning)
         dues = (part.deadline for part in parts)
         return min((due for due in dues if due is not None), default=None)
 
@@ -155,7 +168,7 @@ class FederationCore:
             case KeepBlob() | ForgetBlob() | AdoptBlobs():
                 self.blobs.handle(event)
             case AskPlan():
-                self.plans.ask(event.ticket, event.spec)
+                self.plans.ask(event)
             case ForgetTasks():
                 forgetting.forget(self, event, DONE, SPEC)
             case GrantRead():
@@ -170,6 +183,7 @@ class FederationCore:
                 self.states.tick()
                 self.plans.tick()
                 self.offers.tick()
+                self.learning.tick()
             case _:
                 assert self.states.handle(event), f"unknown event {event!r}"
         return self._out
@@ -226,7 +240,7 @@ class FederationCore:
             )
         if not must_match:
             return None
-        demand = demand_of(spec, ())
+        demand = self.router.classes.of(spec)
         return None if self.offers.has_match(demand) else self.offers.unmatched(demand)
 
     def _reserve(self, event: CreateTask | CancelTask, task: Task) -> None:
@@ -271,6 +285,11 @@ class FederationCore:
 
     # --- regions ---------------------------------------------------------------------------------
 
+    def price_version_of(self, region: str) -> str:
+        """The price list that a grant for a region cites: the one that was quoted."""
+        own = self.router.prices.by_region.get(region)
+        return own.version if own is not None else self.price_version
+
     def remember(self, hello: RegionHello) -> None:
         """Make durable what a region's hello says of it."""
         self.write_region(attached(self.records.get(hello.region), hello, self.now.utc_ms))
@@ -291,6 +310,7 @@ class FederationCore:
         if (before.region and before.region != after.region) or after.is_final:
             self.at_region.get(before.region, set()).discard(after.id)
         self.blobs.needs.change(before, None if after.is_final else after)
+        self.learning.changed(before, after)
         if after.is_final:
             del self.tasks[after.id]
             self.open[after.project] -= 1
@@ -311,7 +331,7 @@ class FederationCore:
             self.at_region.setdefault(task.region, set()).add(task.id)
         if task.state is TaskState.PENDING and waits:
             assert task.spec is not None, "a live task holds its spec"
-            demand = demand_of(task.spec, task.excluded)
+            demand = self.router.classes.of(task.spec, task.excluded)
             if task.backoff:
                 self.queue.add_later(task.id, self._sent_back(task, demand))
             else:

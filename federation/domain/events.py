@@ -6,6 +6,7 @@ regions are the values of `intertie.model.link`, wrapped with the link that they
 
 from dataclasses import dataclass
 
+from federation.domain.routing.supposing import NOTHING, WhatIf
 from intertie.model.link import FederationHello, FromFederation, FromRegion, RegionHello
 from intertie.model.spec import TaskSpec
 from intertie.model.task import Task
@@ -52,10 +53,11 @@ class CancelTask:
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskPlan:
-    """A client asks what would happen to a spec."""
+    """A client asks what would happen to a spec, as things are or as they might be."""
 
     ticket: int
     spec: TaskSpec
+    what_if: WhatIf = NOTHING
 
 
 @quick

@@ -16,6 +16,9 @@ from intertie.values import changed
 MS = 1_000_000
 """Nanoseconds of a millisecond."""
 
+_NOT_ROUTED = frozenset({"heard_ns", "digest", "digest_ns", "lost_ns", "unknown"})
+"""Fields of a member that change often and that no verdict looks at."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
@@ -71,6 +74,7 @@ class Fleet:
         self.members: dict[str, Member] = {}
         self.started_ns = started.boot_ns
         self._timing = timing
+        self._touched: set[str] = set()
         self._lease_over: dict[str, int] = {}
 
     def attach(self, link: int, hello: RegionHello, now: Now) -> Member:
@@ -82,6 +86,7 @@ class Fleet:
         if before is not None and before.hello.incarnation == hello.incarnation:
             member = replace(member, summary=before.summary, summary_ns=before.summary_ns)
         self.members[hello.region] = member
+        self.touch(hello.region)
         return member
 
     def detach(self, link: int, region: str, now: Now) -> bool:
@@ -97,7 +102,20 @@ class Fleet:
         assert self.members.get(member.hello.region) is member, "a change of an outdated member"
         after = changed(member, **changes)
         self.members[member.hello.region] = after
+        if not changes.keys() <= _NOT_ROUTED:
+            self.touch(member.hello.region)
         return after
+
+    def touch(self, region: str) -> None:
+        """Something of a region changed that routing looks at."""
+        if region in self.members:
+            self._touched.add(region)
+
+    def take_touched(self) -> list[str]:
+        """The regions that changed since this was last asked, in the order of their ids."""
+        touched = sorted(self._touched)
+        self._touched.clear()
+        return touched
 
     def link_of(self, region: str) -> int:
         """The number of the region's link, 0 if it has none."""

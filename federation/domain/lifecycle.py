@@ -86,6 +86,11 @@ def granted(task: Task, grant_sha256: str) -> Task:
     return changed(task, runs=(*task.runs[:-1], changed(_newest(task), grant_sha256=grant_sha256)))
 
 
+def decided(task: Task, decision: str) -> Task:
+    """The task whose newest run names the decision that sent it there."""
+    return changed(task, runs=(*task.runs[:-1], changed(_newest(task), decision=decision)))
+
+
 def found(task: Task, state: RunState, now_ms: int) -> Task:
     """The task of unknown state after its region's digest named its run as live."""
     assert task.state is TaskState.UNKNOWN, "only an unknown state is found out by a digest"

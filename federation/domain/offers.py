@@ -2,36 +2,47 @@
 
 Why offers at all: a summary is old when it arrives, and several replicas send to the same region.
 A fresh offer with a short hold keeps tasks from piling up where a summary said there was room.
+A link has credit for so many offers at a time; a class that prefers some regions asks these first,
+and the others when the preferred ones have given it nothing for `spill_after`.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from federation.domain import lifecycle, router
+from federation.domain import lifecycle
 from federation.domain.events import GrantRead, ReadGrant, Send, SendAssignment
 from federation.domain.fleet import MS, Member
 from federation.domain.grants import grant_of
 from federation.domain.queue import Round, Waiting
-from federation.domain.router import Demand
+from federation.domain.routing.decisions import DECISION
+from federation.domain.routing.demand import Demand
+from federation.domain.routing.expected.rank import ranked
+from federation.domain.routing.verdicts import why_waiting
 from intertie.drive.effects import Write
 from intertie.errors import IntertieError, Reason, error
 from intertie.metering.grant import Grant, grant_sha256
+from intertie.model.decision import Decision, Lot
 from intertie.model.link import Offer, OfferRelease, OfferRequest
-from intertie.model.names import shard_of_id
+from intertie.model.names import order_of_id, shard_of_id
 from intertie.model.states import TaskState, WaitReason
-from intertie.model.task import Task, Verdict, Wait
+from intertie.model.task import Task, Wait
 from intertie.model.validate import shapes
-from intertie.ports import Now
 
 if TYPE_CHECKING:
     from federation.domain.core import FederationCore
 
 MAX_UNITS = 256
 """Most units that one round asks for."""
+CREDITS = 32
+"""Offers that a region may owe a replica at a time: a slow region is not asked ever more."""
 LOCAL_RETRIES = 2
 """How often a region may place a run again by itself, see contract.md (retries)."""
 _BACKOFF_MS = 200
 _BACKOFF_MOST_MS = 10_000
+_TOLD = 8
+"""Regions that are looked at to say why a class waits."""
 
 
 class Offers:
@@ -40,25 +51,18 @@ class Offers:
     def __init__(self, core: "FederationCore") -> None:
         self._core = core
         self._rounds: dict[str, Waiting] = {}
+        self._owed: Counter[str] = Counter()
         self._next = 0
 
     # --- questions that change nothing -----------------------------------------------------------
 
-    def verdicts(self, demand: Demand, now: Now | None = None) -> list[Verdict]:
-        """The verdict of every region, in the order of their ids."""
-        core, now = self._core, now or self._core.now
-        members = sorted(core.fleet.members.items())
-        return [router.verdict(demand, m, now, core.timing) for _, m in members]
-
     def has_match(self, demand: Demand) -> bool:
         """Whether any of today's members could ever run it, were it reachable and free."""
-        return any(
-            all(c.holds for c in v.checks if c.name != "reachable") for v in self.verdicts(demand)
-        )
+        return self._core.router.could_ever(demand, self._core.now)
 
     def unmatched(self, demand: Demand) -> IntertieError:
         """The error of a client that asked to fail when nothing matches."""
-        _, detail = router.why_waiting(self.verdicts(demand))
+        _, detail = self._why_nothing(demand)
         return error(
             Reason.NO_MATCHING_REGION,
             f"No region could ever run this: {detail}.",
@@ -69,6 +73,9 @@ class Offers:
         """An id for an OfferRequest, unique in this life of the core."""
         self._next += 1
         return f"{prefix}{self._next}"
+
+    def _why_nothing(self, demand: Demand) -> tuple[WaitReason, str]:
+        return why_waiting(self._core.router.nearest(demand, self._core.now, _TOLD))
 
     # --- rounds ----------------------------------------------------------------------------------
 
@@ -102,67 +109,145 @@ class Offers:
                 continue
             current.regions = tuple(r for r in current.regions if r != region)
             current.offers.pop(region, None)
+            self._owed[region] -= 1
             if current.is_complete:
                 self._close(waiting, current)
 
     def _begin(self, waiting: Waiting) -> None:
         assert waiting.round is None, "one round of a class at a time"
         assert waiting.tasks, "a round for nobody"
-        core = self._core
-        verdicts = self.verdicts(waiting.demand)
-        drawn = tuple(router.draw(verdicts, core.rng))
-        if not drawn:
-            self._wait(waiting, *router.why_waiting(verdicts))
+        core, demand = self._core, waiting.demand
+        preferred = core.router.has_preference(demand) and not self._has_spilled(waiting)
+        drawn = core.router.draw(demand, core.now, preferred=preferred, open_to=self._has_credit)
+        if not drawn.regions:
+            self._wait(waiting, *self._why_nothing(demand))
             return
         current = Round(
             id=self.next_id("o"),
-            regions=drawn,
+            regions=drawn.regions,
             until_ns=core.now.boot_ns + core.timing.offer_wait_ms * MS,
+            drawn=drawn,
+            preferred=preferred,
         )
         waiting.round = current
         self._rounds[current.id] = waiting
         request = OfferRequest(
             id=current.id,
-            shapes=waiting.demand.shapes,
+            shapes=demand.shapes,
             count=min(len(waiting.tasks), MAX_UNITS),
             hold_ms=core.timing.hold_ms,
-            within=waiting.demand.within,
-            not_within=waiting.demand.not_within,
-            excluded=waiting.demand.excluded,
+            within=demand.within,
+            not_within=demand.not_within,
+            excluded=demand.excluded,
         )
-        for region in drawn:
+        for region in drawn.regions:
+            self._owed[region] += 1
             self._send(region, request)
+
+    def _has_credit(self, region: str) -> bool:
+        return self._owed[region] < CREDITS
+
+    def _has_spilled(self, waiting: Waiting) -> bool:
+        """Whether the preferred regions have given nothing for as long as the class would wait."""
+        if not waiting.hungry_ns:
+            return False
+        waited_ns = self._core.now.boot_ns - waiting.hungry_ns
+        return waited_ns >= waiting.demand.spill_after_ms * MS
 
     def _close(self, waiting: Waiting, current: Round) -> None:
         assert waiting.round is current, "the round that ends is the present one"
         del self._rounds[current.id]
-        offers = sorted(
-            current.offers.items(), key=lambda o: (-o[1].units_now, o[1].expected_wait_ms, o[0])
-        )
-        given = 0
-        for region, offer in offers:
-            taken = self._hand_out(waiting, region, offer)
-            given += taken
+        for region in current.regions:
+            self._owed[region] -= 1
+            assert self._owed[region] >= 0, "more offers came than were asked for"
+        lots = self._ranked(waiting, current)
+        given = self._choose(waiting, current, lots)
+        for region, offer in sorted(current.offers.items()):
+            taken = given.get(region, 0)
             if taken < offer.units:
                 self._send(region, OfferRelease(id=offer.id))
-        refusals = "; ".join(f"{r}: {o.refusal}" for r, o in offers if o.refusal)
+            self._remember(waiting.demand, region, offer, taken)
         if given:
             waiting.tries, waiting.due_ns, waiting.wait = 0, self._core.now.boot_ns, None
+            waiting.hungry_ns = waiting.hungry_ns if not current.preferred else 0
         else:
-            self._wait(waiting, WaitReason.NO_CAPACITY, refusals or "no region has room now")
+            self._got_nothing(waiting, current)
         self._core.queue.end_round(waiting)
 
-    def _hand_out(self, waiting: Waiting, region: str, offer: Offer) -> int:
-        member = self._core.fleet.members.get(region)
-        if member is None or not member.link or member.hello.incarnation != offer.incarnation:
-            return 0
-        ids = [id_ for id_, _ in zip(waiting.tasks, range(offer.units), strict=False)]
+    def _got_nothing(self, waiting: Waiting, current: Round) -> None:
+        refusals = "; ".join(f"{r}: {o.refusal}" for r, o in current.offers.items() if o.refusal)
+        if current.preferred and not waiting.hungry_ns:
+            waiting.hungry_ns = self._core.now.boot_ns
+        self._wait(waiting, WaitReason.NO_CAPACITY, refusals or "no region has room now")
+        if current.preferred:  # the others are tried as soon as the class would wait no longer
+            spills_ns = waiting.hungry_ns + waiting.demand.spill_after_ms * MS
+            waiting.due_ns = max(self._core.now.boot_ns, min(waiting.due_ns, spills_ns))
+
+    def _remember(self, demand: Demand, region: str, offer: Offer, taken: int) -> None:
+        memory = self._core.router.rejections
+        if taken:
+            memory.forgive(demand, region)
+        elif not offer.units:
+            memory.note(demand, region, self._core.now.boot_ns)
+
+    # --- the choice ------------------------------------------------------------------------------
+
+    def _ranked(self, waiting: Waiting, current: Round) -> list[Lot]:
+        """The lots of all offers that still stand, the best first."""
+        core, demand = self._core, waiting.demand
+        lots: list[Lot] = []
+        for region, offer in current.offers.items():
+            member = core.fleet.members.get(region)
+            if member is None or not member.link or member.hello.incarnation != offer.incarnation:
+                continue
+            lots += core.router.lots(demand, member, offer, core.now)
+        if current.preferred and demand.prefer:
+            # To wait at a preferred region is not better than to wait for it here.
+            lots = [lot for lot in lots if lot.wait_ms <= demand.spill_after_ms]
+        return ranked(lots, demand.objective, demand.work.ms)
+
+    def _choose(self, waiting: Waiting, current: Round, lots: Sequence[Lot]) -> dict[str, int]:
+        """Hand out tasks lot by lot; how many each region got. The decision is kept."""
+        if not lots:
+            return {}
+        core, units = self._core, len(waiting.tasks)
+        first = next(iter(waiting.tasks), "")
+        if not first:
+            return {}
+        decision = f"{first}/{core.tasks[first].epoch.next().n}"
+        taken: list[Lot] = []
+        given: dict[str, int] = {}
+        for lot in lots:
+            count = self._hand_out(waiting, lot, current.offers[lot.region], decision)
+            taken.append(replace(lot, taken=count))
+            if count:
+                given[lot.region] = given.get(lot.region, 0) + count
+        kept = Decision(
+            id=decision,
+            at_ms=core.now.utc_ms,
+            seed=current.drawn.seed,
+            count=waiting.demand.draws,
+            objective=waiting.demand.objective,
+            work_ms=waiting.demand.work.ms,
+            inputs=core.router.inputs(),
+            candidates=current.drawn.candidates,
+            drawn=current.drawn.regions,
+            lots=tuple(taken),
+            units=units,
+        )
+        shard = shard_of_id(first)
+        core.emit(Write(shard, DECISION, decision, kept, "", order_of_id(first)))
+        return given
+
+    def _hand_out(self, waiting: Waiting, lot: Lot, offer: Offer, decision: str) -> int:
+        member = self._core.fleet.members[lot.region]
+        ids = [id_ for id_, _ in zip(waiting.tasks, range(lot.units), strict=False)]
         for id_ in ids:
-            self._assign(self._core.tasks[id_], member, offer)
+            self._assign(self._core.tasks[id_], member, offer, decision)
         self._core.fleet.update(member, inflight=member.inflight + len(ids))
         return len(ids)
 
-    def _assign(self, task: Task, member: Member, offer: Offer) -> None:
+    def _assign(self, task: Task, member: Member, offer: Offer, decision: str) -> None:
         core = self._core
         region = member.hello.region
         assert region not in task.excluded, "an excluded region is never chosen again (I10)"
@@ -170,7 +255,7 @@ class Offers:
             task, region, member.hello.jurisdiction, offer.variant, core.now.utc_ms
         )
         grant = self._grant(after)
-        after = lifecycle.granted(after, grant.sha256)
+        after = lifecycle.decided(lifecycle.granted(after, grant.sha256), decision)
         core.change(task, after, "ASSIGNED", core.replica, f"to {region}")
         self._send_assignment(after, offer.id, grant)
 
@@ -203,7 +288,8 @@ class Offers:
         shape = shapes(task.spec)[max(run.variant, 0)]
         core = self._core
         digest = core.spec_digest(task.spec)
-        return grant_of(task, shape, digest, _local_retries(task), core.price_version)
+        prices = core.price_version_of(run.region)
+        return grant_of(task, shape, digest, _local_retries(task), prices)
 
     def _send_assignment(self, task: Task, offer: str, grant: Grant) -> None:
         data = grant.encode()

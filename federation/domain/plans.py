@@ -1,17 +1,24 @@
 """Plan: what would happen to a spec, asked of the same code that routes, with offers that hold
 nothing.
+
+A plan may suppose that things were otherwise. A region that the supposition touches is judged by
+its summary alone: its own offer would be about the real world.
 """
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from federation.domain import router
-from federation.domain.events import Send
+from federation.domain.events import AskPlan, Send
 from federation.domain.fleet import MS
-from federation.domain.router import Demand
-from intertie.drive.effects import Reply
+from federation.domain.routing.demand import Demand
+from federation.domain.routing.expected.rank import ranked
+from federation.domain.routing.remedies import remedy_for
+from federation.domain.routing.supposing import WhatIf
+from federation.domain.routing.verdicts import verdict
+from intertie.drive.effects import Fail, Reply
+from intertie.errors import invalid
+from intertie.model.decision import Lot
 from intertie.model.link import Offer, OfferRequest
-from intertie.model.spec import TaskSpec
 from intertie.model.states import WaitReason
 from intertie.model.task import Check, Plan, Verdict
 
@@ -24,6 +31,8 @@ class _Asked:
     """A plan that waits for offers."""
 
     ticket: int
+    demand: Demand
+    what_if: WhatIf
     verdicts: list[Verdict]
     regions: set[str]
     until_ns: int
@@ -42,21 +51,32 @@ class Plans:
         """When the next plan is answered with what has come, as boot_ns."""
         return min((asked.until_ns for asked in self._asked.values()), default=None)
 
-    def ask(self, ticket: int, spec: TaskSpec) -> None:
+    def ask(self, event: AskPlan) -> None:
         """Give a verdict per region; ask those that could run it what they would offer now."""
-        core = self._core
-        demand = router.demand_of(spec, ())
-        verdicts = core.offers.verdicts(demand)
-        feasible = {v.region for v in verdicts if v.feasible}
+        core, what_if = self._core, event.what_if
+        unknown = what_if.unknown(core.fleet.members)
+        if unknown:
+            fault = invalid("what_if", f"there is no region {', '.join(unknown)}")
+            core.emit(Fail(event.ticket, fault))
+            return
+        demand = core.router.classes.of(event.spec)
+        facts = core.router.facts(core.now, what_if.regions_down)
+        members = sorted(what_if.members(core.fleet.members).items())
+        verdicts = [verdict(demand, member, facts) for _, member in members]
         asked = _Asked(
-            ticket, verdicts, feasible, core.now.boot_ns + core.timing.offer_wait_ms * MS
+            event.ticket,
+            demand,
+            what_if,
+            verdicts,
+            {v.region for v in verdicts if v.feasible} - what_if.touched,
+            core.now.boot_ns + core.timing.offer_wait_ms * MS,
         )
-        if not feasible:
+        if not asked.regions:
             self._answer(asked)
             return
         id_ = core.offers.next_id("p")
         self._asked[id_] = asked
-        for region in sorted(feasible):
+        for region in sorted(asked.regions):
             core.emit(Send(region=region, message=_question(id_, demand)))
 
     def answered(self, region: str, offer: Offer) -> bool:
@@ -79,21 +99,59 @@ class Plans:
 
     def _answer(self, asked: _Asked) -> None:
         assert asked.offers.keys() <= asked.regions, "an offer that nobody asked for"
-        verdicts = tuple(_with_offer(v, asked.offers.get(v.region)) for v in asked.verdicts)
-        able = [v for v in verdicts if v.feasible and v.units_now]
-        chosen = max(able, key=lambda v: (v.weights[-1].value, v.region)).region if able else ""
-        remedy = "" if chosen else remedy_for(verdicts)
+        verdicts = tuple(self._with_offer(asked, v) for v in asked.verdicts)
+        chosen = self._chosen(asked, verdicts)
+        members = asked.what_if.members(self._core.fleet.members)
+        remedy = "" if chosen else remedy_for(asked.demand, verdicts, members)
         self._core.emit(Reply(asked.ticket, Plan(verdicts=verdicts, chosen=chosen, remedy=remedy)))
 
+    def _chosen(self, asked: _Asked, verdicts: tuple[Verdict, ...]) -> str:
+        """Who would get it: by the same order as offers are taken in."""
+        core, demand = self._core, asked.demand
+        lots: list[Lot] = []
+        for v in verdicts:
+            if not v.feasible or not v.units_now:
+                continue
+            offer = asked.offers.get(v.region) or _supposed(v)
+            lots += core.router.lots(demand, core.fleet.members[v.region], offer, core.now)
+        preferred = [lot for lot in lots if lot.region in demand.prefer]
+        order = ranked(preferred or lots, demand.objective, demand.work.ms)
+        return order[0].region if order else ""
 
-def remedy_for(verdicts: tuple[Verdict, ...]) -> str:
-    """The smallest change that would make it run: of the region that fails the fewest checks."""
-    if not verdicts:
-        return "No region has joined the federation."
-    best = min(verdicts, key=lambda v: (sum(not c.holds for c in v.checks), v.region))
-    if best.feasible:
-        return f"{best.region} may and can run it and is full: it starts when something ends there."
-    return f"{best.region} is nearest. {router.describe(best)}."
+    def _with_offer(self, asked: _Asked, v: Verdict) -> Verdict:
+        if not v.feasible or v.region in asked.what_if.touched:
+            return v
+        offer = asked.offers.get(v.region)
+        if offer is None:
+            assumed = (*v.assumed, "no answer in time: start time unknown")
+            return replace(v, units_now=0, assumed=assumed)
+        if offer.refusal:
+            return replace(
+                v,
+                feasible=False,
+                units_now=0,
+                reason=WaitReason.NO_CAPACITY,
+                checks=(*v.checks, Check("offer", "an offer", offer.refusal, False)),
+            )
+        return replace(
+            v,
+            units_now=offer.units_now,
+            expected_wait_ms=offer.expected_wait_ms,
+            variant=offer.variant,
+        )
+
+
+def _supposed(v: Verdict) -> Offer:
+    """What a region would offer that was not asked."""
+    return Offer(
+        id="",
+        units=1,
+        units_now=1,
+        expected_wait_ms=0,
+        hold_ms=0,
+        incarnation="",
+        variant=v.variant,
+    )
 
 
 def _question(id_: str, demand: Demand) -> OfferRequest:
@@ -104,22 +162,4 @@ def _question(id_: str, demand: Demand) -> OfferRequest:
         hold_ms=0,
         within=demand.within,
         not_within=demand.not_within,
-    )
-
-
-def _with_offer(v: Verdict, offer: Offer | None) -> Verdict:
-    if not v.feasible:
-        return v
-    if offer is None:
-        return replace(v, units_now=0, assumed=("no answer in time: start time unknown",))
-    if offer.refusal:
-        return replace(
-            v,
-            feasible=False,
-            units_now=0,
-            reason=WaitReason.NO_CAPACITY,
-            checks=(*v.checks, Check("offer", "an offer", offer.refusal, False)),
-        )
-    return replace(
-        v, units_now=offer.units_now, expected_wait_ms=offer.expected_wait_ms, variant=offer.variant
     )

@@ -9,18 +9,24 @@ import heapq
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from federation.domain.router import Demand
+from federation.domain.routing.demand import Demand
+from federation.domain.routing.router import Drawn
 from intertie.model.link import Offer
 from intertie.model.task import Wait
 
 
 @dataclass(slots=True)
 class Round:
-    """Offers asked of some regions for one class of tasks. `until_ns` ends the wait."""
+    """Offers asked of some regions for one class of tasks. `until_ns` ends the wait.
+
+    `preferred`: only regions that the class prefers were asked.
+    """
 
     id: str
     regions: tuple[str, ...]
     until_ns: int
+    drawn: Drawn
+    preferred: bool = False
     offers: dict[str, Offer] = field(default_factory=dict)
 
     @property
@@ -34,6 +40,7 @@ class Waiting:
     """The tasks of one class in the order of their arrival, and how their search goes.
 
     `due_ns` is when the next round may start; `tries` counts rounds in a row that got nothing.
+    `hungry_ns` is since when the regions that it prefers give it nothing, 0 = they do.
     """
 
     demand: Demand
@@ -41,6 +48,7 @@ class Waiting:
     round: Round | None = None
     due_ns: int = 0
     tries: int = 0
+    hungry_ns: int = 0
     wait: Wait | None = None
 
 

@@ -152,6 +152,9 @@ class Regions:
         after = lifecycle.rejected(task, ack.reason, ack.message, core.now.utc_ms)
         if ack.reason in _REFUSED_FOR_GOOD and not after.is_final:
             after = lifecycle.excluding(after, region)
+        assert task.spec is not None, "a live task holds its spec"
+        demand = core.router.classes.of(task.spec, after.excluded)
+        core.router.rejections.note(demand, region, core.now.boot_ns)
         core.change(task, after, "REJECTED", region, ack.message)
 
     def _updated(self, region: str, update: RunUpdate) -> None:

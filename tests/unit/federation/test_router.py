@@ -1,6 +1,5 @@
 """Filter, weigh, draw: every region keeps its verdict, and draws follow the weights."""
 
-import random
 from collections import Counter
 from typing import Any
 
@@ -8,12 +7,12 @@ import pytest
 
 from federation.domain import answers
 from federation.domain.events import AskPlan
-from federation.domain.router import draw
+from federation.domain.routing.draw import draw
 from intertie.drive.effects import Reply
 from intertie.model.link import OfferRequest
 from intertie.model.spec import Accelerators, Placement, Residency, Resources, Variant, When
 from intertie.model.states import OnDisconnect, TaskState, WaitReason
-from intertie.model.task import Plan, Verdict, Weight
+from intertie.model.task import Plan, Verdict
 
 
 def plan(room: Any, pick: Any, spec: Any) -> Plan:
@@ -110,20 +109,15 @@ def test_the_first_variant_that_some_node_fits_is_chosen(
 
 
 def test_draws_follow_the_weights_and_never_repeat_a_region() -> None:
-    verdicts = [
-        Verdict(region=name, feasible=True, weights=(Weight("weight", weight),))
-        for name, weight in (("a", 8.0), ("b", 1.0), ("c", 1.0))
-    ]
-    rng = random.Random(1)
-    drawn = [tuple(draw(verdicts, rng)) for _ in range(1_000)]
+    drawn = [tuple(draw([8.0, 1.0, 1.0], seed, 2)) for seed in range(1_000)]
     assert all(len(set(pair)) == 2 for pair in drawn)
     first = Counter(pair[0] for pair in drawn)
-    assert 740 < first["a"] < 860
+    assert 740 < first[0] < 860
 
 
-def test_a_region_that_is_not_feasible_is_never_drawn() -> None:
-    verdicts = [Verdict(region="a", feasible=False, weights=(Weight("weight", 9.0),))]
-    assert not draw(verdicts, random.Random(1))
+def test_a_region_without_weight_is_never_drawn() -> None:
+    assert draw([0.0, 0.0], 1, 2) == []
+    assert {tuple(draw([0.0, 1.0], seed, 2)) for seed in range(50)} == {(1,)}
 
 
 def test_explain_tells_why_a_task_waits_and_what_each_region_says(room: Any, spec: Any) -> None:

@@ -1,0 +1,276 @@
+"""Candidate sets: the filters and the weight of all regions for one class of tasks, in columns.
+
+A set is made once and then follows the journal of the columns: only rows that changed are judged
+again. It says the same as `verdicts` says of each region alone (a property test holds them
+together); what is here and not there is speed.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from federation.domain.fleet import MS
+from federation.domain.routing import weights
+from federation.domain.routing.columns import NO_KIND, Columns
+from federation.domain.routing.demand import Demand, bytes_to_move, unreachable
+from federation.domain.routing.expected.duration import bandwidth_of, expected
+from federation.domain.routing.expected.quote import quote
+from federation.domain.routing.facts import Facts
+from federation.domain.routing.filters import FILTERS
+from federation.domain.routing.fitting import suits
+from federation.domain.routing.known.latency import Estimated
+from federation.domain.routing.weights import Floats
+from intertie.model.money import Money
+from intertie.model.pool import Shape
+from intertie.model.spec import Residency
+from intertie.residency.paths import allowed
+
+Bits = NDArray[np.uint16]
+Flags = NDArray[np.bool_]
+Rows = NDArray[np.int64]
+
+BIT = {row.name: np.uint16(1 << number) for number, row in enumerate(FILTERS)}
+KEPT_CELLS = 8_000_000
+"""Regions times classes whose sets are kept; the set that was used longest ago goes first."""
+
+
+class CandidateSet:
+    """All regions for one class: `fails` has a bit for each filter that does not hold."""
+
+    def __init__(self, demand: Demand) -> None:
+        self.demand = demand
+        self.position = -1
+        self.revisions: tuple[object, ...] = ()
+        self.fails: Bits = np.zeros(0, np.uint16)
+        self.weight: Floats = np.zeros(0)
+        self.free: Floats = np.zeros(0)
+        self.variant: NDArray[np.int16] = np.zeros(0, np.int16)
+        self.slot: NDArray[np.int16] = np.zeros(0, np.int16)
+        self.rows: Rows = np.zeros(0, np.int64)
+        self.ends: list[float] = []
+        self._suits: list[Flags] = [np.zeros(0, bool) for _ in demand.shapes]
+
+    def resize(self, count: int) -> None:
+        """Room for so many regions; what is there is kept."""
+        for name in ("fails", "weight", "free", "variant", "slot"):
+            old = getattr(self, name)
+            new = np.zeros(count, old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
+
+    def suits(self, variant: int, columns: Columns) -> Flags:
+        """Which kinds of nodes can run a variant, whatever their size."""
+        known = self._suits[variant]
+        if len(known) < len(columns.kinds):
+            shape = self.demand.shapes[variant]
+            more = [suits(shape, kind) for kind in columns.kinds[len(known) :]]
+            known = np.concatenate([known, np.array(more, bool)])
+            known[NO_KIND] = False
+            self._suits[variant] = known
+        return known
+
+    def close(self) -> None:
+        """After rows were judged: who can be drawn, and the sums of their weights."""
+        self.rows = np.flatnonzero(self.weight > 0.0)
+        self.ends = np.cumsum(self.weight[self.rows]).tolist()
+
+
+class Candidates:
+    """The sets of all classes that were asked for lately."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._sets: OrderedDict[Demand, CandidateSet] = OrderedDict()
+        self._places: dict[Residency, list[bool]] = {}
+        self.hits = 0
+        self.asked = 0
+
+    def __len__(self) -> int:
+        return len(self._sets)
+
+    def of(self, demand: Demand, facts: Facts) -> CandidateSet:
+        """The set of a class, true at this moment."""
+        columns = self._columns
+        columns.advance(facts.now)
+        self.asked += 1
+        found = self._sets.get(demand)
+        if found is None:
+            found = self._sets[demand] = CandidateSet(demand)
+            while len(self._sets) > max(64, KEPT_CELLS // max(1, len(columns))):
+                self._sets.popitem(last=False)
+        else:
+            self._sets.move_to_end(demand)
+        revisions = (facts.latencies.revision, facts.prices.revision)
+        changed = columns.since(found.position) if found.revisions == revisions else None
+        if changed == []:
+            self.hits += 1
+            return found
+        if len(found.fails) < len(columns):
+            found.resize(len(columns))
+        full = changed is None or len(changed) * 2 > len(columns)
+        rows = np.arange(len(columns)) if full or changed is None else np.array(changed)
+        self._judge(found, rows, facts)
+        found.close()
+        found.position, found.revisions = columns.position, revisions
+        return found
+
+    def _judge(self, into: CandidateSet, rows: Rows, facts: Facts) -> None:
+        columns, demand = self._columns, into.demand
+        age = facts.now.boot_ns - columns.summary_ns[rows]
+        fresh = columns.reachable[rows] & (age <= facts.timing.summary_max_age_ms * MS)
+        free, capacity, variant, slot = self._room(into, rows)
+        fails = np.where(columns.active[rows], np.uint16(0), BIT["state"])
+        fails |= np.where(fresh, np.uint16(0), BIT["reachable"])
+        fails |= np.where(variant >= 0, np.uint16(0), BIT["capability"])
+        for name, holds in self._slow(into, rows, variant, slot, facts):
+            fails |= np.where(holds, np.uint16(0), BIT[name])
+        into.fails[rows], into.free[rows] = fails, free
+        into.variant[rows], into.slot[rows] = variant, slot
+        names = [columns.regions[row] for row in rows.tolist()]
+        now_ms = facts.now.utc_ms
+        success = np.array([facts.history.success(n, demand.kind, now_ms)[0] for n in names])
+        near, pull = _near(demand, names, facts), _pull(demand, names, facts)
+        room = weights.room(free, columns.inflight[rows], capacity)
+        weight = weights.product(room, success, columns.health[rows], near, pull)
+        into.weight[rows] = np.where(fails == 0, weight, 0.0)
+
+    def _room(
+        self, into: CandidateSet, rows: Rows
+    ) -> tuple[Floats, Floats, NDArray[np.int16], NDArray[np.int16]]:
+        """Free units, capacity, the first variant that fits and its first slot, by row."""
+        count = len(rows)
+        free, capacity = np.zeros(count), np.zeros(count)
+        variant, slot = np.full(count, -1, np.int16), np.full(count, -1, np.int16)
+        for number, shape in enumerate(into.demand.shapes):
+            fits = self._fits(into.suits(number, self._columns), shape, rows)
+            new = fits.any(axis=1) & (variant < 0)
+            if not new.any():
+                continue
+            units, most = self._units(shape, rows)
+            free = np.where(new, np.where(fits, units, 0).sum(axis=1), free)
+            capacity = np.where(new, np.where(fits, most, 0).sum(axis=1), capacity)
+            variant = np.where(new, np.int16(number), variant)
+            slot = np.where(new, fits.argmax(axis=1).astype(np.int16), slot)
+        return free, capacity, variant, slot
+
+    def _fits(self, suited: Flags, shape: Shape, rows: Rows) -> Flags:
+        slots = self._columns.slots
+        fits: Flags = suited[self._columns.kind[rows]]
+        fits &= slots["max_cpu"][rows] >= shape.cpu
+        fits &= slots["max_memory"][rows] >= shape.memory
+        fits &= slots["max_disk"][rows] >= shape.disk
+        if shape.devices:
+            fits &= slots["max_devices"][rows] >= shape.devices
+            fits &= slots["device_memory"][rows] >= shape.device_memory
+        return fits
+
+    def _units(self, shape: Shape, rows: Rows) -> tuple[Rows, Rows]:
+        slots = self._columns.slots
+        units = slots["free_cpu"][rows] // shape.cpu
+        np.minimum(units, slots["free_memory"][rows] // shape.memory, out=units)
+        if shape.devices:
+            np.minimum(units, self._columns.device_units(shape.devices)[rows], out=units)
+        most = slots["nodes"][rows] * np.maximum(1, slots["max_cpu"][rows] // shape.cpu)
+        return units, most
+
+    def _slow(
+        self,
+        into: CandidateSet,
+        rows: Rows,
+        variant: NDArray[np.int16],
+        slot: NDArray[np.int16],
+        facts: Facts,
+    ) -> list[tuple[str, Flags]]:
+        """The filters that most demands do not have: each costs only those that have it."""
+        demand, columns = into.demand, self._columns
+        found: list[tuple[str, Flags]] = []
+
+        def by_name(name: str, holds: Callable[[str], bool]) -> None:
+            found.append((name, np.array([holds(columns.regions[r]) for r in rows.tolist()], bool)))
+
+        if demand.only or demand.barred:
+            only = frozenset(demand.only)
+            by_name("placement", lambda r: (not only or r in only) and r not in demand.barred)
+        if demand.within or demand.not_within:
+            places = self._allowed(demand.residency)
+            found.append(("residency", places[columns.place[rows]]))
+        if any(not item.has_uri for item in demand.inputs):
+            by_name("data", lambda r: not unreachable(demand.inputs, r))
+        if demand.latency is not None:
+            by_name("latency", lambda r: _is_near(demand, r, facts))
+        if demand.total is not None or demand.per_hour is not None:
+            affordable = _Affordable(demand, columns, facts)
+            places_ = zip(rows.tolist(), variant.tolist(), slot.tolist(), strict=True)
+            found.append(("budget", np.array([affordable.holds(*p) for p in places_], bool)))
+        return found
+
+    def _allowed(self, residency: Residency) -> Flags:
+        """Which of the numbered places a residency allows."""
+        known = self._places.setdefault(residency, [])
+        within, not_within = residency.within, residency.not_within
+        for path in self._columns.places[len(known) :]:
+            known.append(allowed(path, within, not_within).allowed)
+        return np.array(known, bool)
+
+
+def _is_near(demand: Demand, region: str, facts: Facts) -> bool:
+    bound = demand.latency
+    assert bound is not None, "asked only where there is a bound"
+    known = facts.latencies.p95(bound.origin, region)
+    if known is None or known.p95_ms > bound.max_rtt:
+        return False
+    return bound.allow_estimated or not isinstance(known, Estimated)
+
+
+def _near(demand: Demand, names: list[str], facts: Facts) -> Floats:
+    bound = demand.latency
+    if bound is None:
+        return np.ones(len(names))
+    found = (facts.latencies.p95(bound.origin, name) for name in names)
+    p95 = np.array([bound.max_rtt if known is None else known.p95_ms for known in found])
+    return weights.nearness(p95, float(bound.max_rtt))
+
+
+def _pull(demand: Demand, names: list[str], facts: Facts) -> Floats:
+    if not demand.inputs:
+        return np.ones(len(names))
+    moved = np.array([float(bytes_to_move(demand.inputs, name)) for name in names])
+    bandwidth = np.array([bandwidth_of(name, facts)[0] for name in names])
+    return weights.gravity(moved, bandwidth, float(demand.work.ms))
+
+
+class _Affordable:
+    """The budget filter; regions with the same prices and the same kind of nodes cost the same."""
+
+    def __init__(self, demand: Demand, columns: Columns, facts: Facts) -> None:
+        self._demand = demand
+        self._columns = columns
+        self._facts = facts
+        self._known: dict[tuple[str, int, int], bool] = {}
+
+    def holds(self, row: int, variant: int, slot: int) -> bool:
+        """Whether the quote of a region is within the budget."""
+        region = self._columns.regions[row]
+        kind = int(self._columns.kind[row, slot]) if variant >= 0 else NO_KIND
+        prices = self._facts.prices.of(region)
+        key = (prices.version, variant, kind)
+        if key not in self._known:
+            node = self._columns.kinds[kind] if kind != NO_KIND else None
+            run_ms = expected(self._demand, region, node, self._facts).run_ms
+            found = quote(self._demand.shapes[max(variant, 0)], prices, run_ms)
+            self._known[key] = _covers(self._demand.total, found.total) and _covers(
+                self._demand.per_hour, found.per_hour
+            )
+        return self._known[key]
+
+
+def _covers(bound: Money | None, price: Money | None) -> bool:
+    if bound is None:
+        return price is not None
+    return (
+        price is not None
+        and bound.currency == price.currency
+        and price.total_nanos <= bound.total_nanos
+    )

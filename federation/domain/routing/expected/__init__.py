@@ -1,0 +1,1 @@
+"""What the router expects: how long, at what price, and which offer is therefore the best."""
