@@ -4,6 +4,7 @@ Commit before ack: an AssignAck and a RunUpdate leave only after the commit that
 ended run is told again on every new link until RunClosed answers.
 """
 
+import zlib
 from typing import TYPE_CHECKING
 
 from intertie.model.link import (
@@ -167,7 +168,7 @@ class Upward:
     def _summary(self) -> None:
         core = self._core
         self._revision += 1
-        self._summary_due_ns = core.now.boot_ns + core.timing.summary_every_ms * MS
+        self._summary_due_ns = core.now.boot_ns + self._pause_ms() * MS
         self.send(
             Summary(
                 region=core.site.region,
@@ -180,6 +181,16 @@ class Upward:
                 lending=core.lender.terms(),
             )
         )
+
+    def _pause_ms(self) -> int:
+        """How long until the next summary: 3/4 to all of the period, by region and revision.
+
+        Regions that began together must not go on publishing together, or a router sees all of
+        them as old at once, and then all anew (routing.md).
+        """
+        period = self._core.timing.summary_every_ms
+        which = f"{self._core.site.region}/{self._revision}".encode()
+        return period - period * zlib.crc32(which) // (4 << 32)
 
     # --- assignments -----------------------------------------------------------------------------
 

@@ -1,9 +1,12 @@
 """What a region offers, holds, and refuses."""
 
+from itertools import pairwise
 from typing import Any
 
+from intertie.drive.effects import Tick
 from intertie.model.link import Offer, OfferRelease, OfferRequest
-from intertie.model.pool import Shape
+from intertie.model.pool import Shape, Summary
+from regional.domain.settings import Site
 
 GIB = 1 << 30
 UNIT = Shape(cpu=1_000, memory=GIB, disk=GIB)
@@ -84,3 +87,21 @@ def test_nothing_starts_now_while_others_wait(linked: Any, ask: Any, spec: Any) 
     offer = _offer(linked, ask, _request("o1", 4))
     assert offer.units_now == 0
     assert offer.expected_wait_ms > 0
+
+
+def test_summaries_of_two_regions_drift_apart(make_region: Any, ask: Any) -> None:
+    instants: dict[str, list[int]] = {}
+    for name in ("eu", "us"):
+        region = make_region()
+        region.restart(site=Site(region=name, jurisdiction="DE", incarnation="r1"))
+        region.attach_upward()
+        seen = instants.setdefault(name, [])
+        for _ in range(400):
+            region.pass_ms(100)
+            seen += [region.now_ns for _ in ask.sent(region.do(Tick()), Summary)]
+    gaps = {
+        name: {(after - before) // 1_000_000 for before, after in pairwise(seen)}
+        for name, seen in instants.items()
+    }
+    assert instants["eu"] != instants["us"]
+    assert all(1_500 <= gap <= 2_100 for found in gaps.values() for gap in found)
