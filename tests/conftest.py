@@ -5,6 +5,7 @@ Two tests run at a time, so a time limit for a single example would fail by chan
 
 import asyncio
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,11 @@ settings.load_profile("intertie")
 # Without this pytest-asyncio asks for the present event loop before its first test, which makes one
 # that nobody closes; a later asyncio.run drops it, and the warning fails whatever test runs then.
 asyncio.set_event_loop(None)
+
+# A shell starts what it puts into the background with SIGINT ignored, and every process of a test
+# would inherit that: Ctrl-C would then end no command.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
