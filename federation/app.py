@@ -31,8 +31,12 @@ from federation.domain.core import (
     FederationCore,
 )
 from federation.domain.drains import DRAIN, Drain
+from federation.domain.learning import HISTORY
 from federation.domain.payers import ProjectRecord
 from federation.domain.region_record import RegionRecord
+from federation.domain.routing.decisions import DECISION
+from federation.domain.routing.known.history import Record
+from federation.domain.routing.known.prices import Prices
 from federation.domain.states import AdmitRegion, HangUp
 from federation.server.blob.rights import Rights
 from federation.server.enrollment.office import Access, Office
@@ -74,7 +78,7 @@ from intertie.transport.versions import software
 from intertie.wire.tokens import Tokens
 
 STOP_GRACE_S = 2.0
-UNSEEN = frozenset({DONE, GRANT, BLOB})
+UNSEEN = frozenset({DONE, GRANT, BLOB, DECISION, HISTORY})
 """Kinds that are written and not kept in memory."""
 
 _log = logger(__name__)
@@ -330,6 +334,7 @@ class Application:
                 REGION: decoder(RegionRecord),
                 DRAIN: decoder(Drain),
                 PROJECT: decoder(ProjectRecord),
+                HISTORY: decoder(Record),
             },
             release=released,
         )
@@ -345,6 +350,7 @@ class Application:
             rng=random.Random(self._ids.token_hex(16)),  # noqa: S311 - draws of regions, no secrets
             timing=self.config.timing.as_values(),
             price_version=self._prices.version,
+            prices=Prices(self._prices),
             spec_digest=self._specs.digest,
             max_open=self.config.limits.open_tasks_per_project,
             replica=self.config.replica,

@@ -10,7 +10,7 @@ request_id. For one event loop; `intertie.SyncClient` is the same without one.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Self
@@ -199,15 +199,44 @@ class Client:
         )
         return task_from_pb(await self.connection.unary(TaskServiceStub, "CancelTask", request))
 
-    async def plan_task(self, spec: TaskSpec, *, base: Path | None = None) -> Plan:
-        """What would happen to a spec now, region by region. Nothing is uploaded."""
+    async def plan_task(
+        self,
+        spec: TaskSpec,
+        *,
+        base: Path | None = None,
+        regions_down: Sequence[str] = (),
+        reclaims: Mapping[str, int] | None = None,
+        policy: bytes = b"",
+    ) -> Plan:
+        """What would happen to a spec, region by region. Nothing is uploaded.
+
+        Args:
+            spec: what would be asked for.
+            base: the folder that relative paths of the spec start from.
+            regions_down: suppose that these regions are gone.
+            reclaims: suppose that owners take so many devices back, by region.
+            policy: suppose that this policy file is in force.
+        """
         packed = pack(spec, base or Path())
-        request = pb.PlanTaskRequest(parent=self._parent, spec=spec_to_pb(packed.spec))
+        what_if = pb.WhatIf(
+            regions_down=regions_down,
+            reclaims=[
+                pb.WhatIfReclaim(region=region, devices=devices)
+                for region, devices in (reclaims or {}).items()
+            ],
+            policy=policy,
+        )
+        request = pb.PlanTaskRequest(
+            parent=self._parent, spec=spec_to_pb(packed.spec), what_if=what_if
+        )
         return plan_from_pb(await self.connection.unary(TaskServiceStub, "PlanTask", request))
 
-    async def explain_task(self, name: str) -> Plan:
-        """Why a task runs, waits or cannot run, region by region."""
-        request = pb.ExplainTaskRequest(name=name)
+    async def explain_task(self, name: str, *, decision: int = 0) -> Plan:
+        """Why a task runs, waits or cannot run, region by region.
+
+        With the number of a run: the decision that began it, as it was kept and made again.
+        """
+        request = pb.ExplainTaskRequest(name=name, decision=decision)
         return plan_from_pb(await self.connection.unary(TaskServiceStub, "ExplainTask", request))
 
     async def list_task_events(self, name: str) -> AsyncIterator[TaskEvent]:

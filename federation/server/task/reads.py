@@ -8,9 +8,11 @@ from dataclasses import replace
 
 from federation.domain import answers
 from federation.domain.core import DONE, LIVE, SPEC, FederationCore
+from federation.domain.routing.decisions import DECISION
 from intertie.drive.drive import unconfirmed
 from intertie.errors import IntertieError, Reason, error, invalid
-from intertie.model.names import PROJECT, TaskName
+from intertie.model.decision import Decision
+from intertie.model.names import PROJECT, TaskName, shard_of_id
 from intertie.model.spec import TaskSpec
 from intertie.model.task import Task
 from intertie.ports import Clock, Row
@@ -19,6 +21,7 @@ from intertie.store.pump import Pump
 
 decode_task = decoder(Task)
 decode_spec = decoder(TaskSpec)
+decode_decision = decoder(Decision)
 
 
 class Tasks:
@@ -47,6 +50,21 @@ class Tasks:
         if task is None or task.project != name.project:
             raise not_found(name)
         return task
+
+    async def decision(self, task: Task, run: int) -> Decision:
+        """The decision that began a run of a task. Raises NOT_FOUND."""
+        key = next((r.decision for r in task.runs if r.n == run), "")
+        body = None
+        if key:
+            body = await self._pump.store.get(shard_of_id(key.partition("/")[0]), DECISION, key)
+        if body is None:
+            raise error(
+                Reason.NOT_FOUND,
+                f"No decision about run {run} of {task.name} is kept.",
+                remedy="Decisions are kept for 7 days; see the runs (intertie task runs).",
+                metadata={"resource": str(task.name)},
+            )
+        return decode_decision(body)
 
     def shown(self, task: Task) -> Task:
         """A task as it is shown: with why it waits at this moment."""

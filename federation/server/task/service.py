@@ -8,6 +8,7 @@ from federation.server.task.files import Files
 from federation.server.task.lists import Lists
 from federation.server.task.reads import Tasks, parse_project
 from federation.server.task.submit import Submissions
+from federation.server.task.supposing import what_if_from_pb
 from federation.server.task.watch import Watches
 from intertie.api.federation.v1 import task_pb2
 from intertie.api.federation.v1 import task_service_pb2 as pb
@@ -84,12 +85,18 @@ class TaskServicer(pb_grpc.TaskServiceServicer):
         spec = spec_from_pb(request.spec)
         validate(spec)
         spec = with_defaults(spec)
-        plan = await self._pump.ask(lambda ticket: AskPlan(ticket=ticket, spec=spec))
+        what_if = what_if_from_pb(request.what_if)
+        plan = await self._pump.ask(
+            lambda ticket: AskPlan(ticket=ticket, spec=spec, what_if=what_if)
+        )
         assert isinstance(plan, Plan), "a plan is answered with a plan"
         return plan_to_pb(plan)
 
     async def ExplainTask(self, request: pb.ExplainTaskRequest, context: Context) -> task_pb2.Plan:
         task = await self._tasks.get(TaskName.parse(request.name))
+        if request.decision:
+            decision = await self._tasks.decision(task, request.decision)
+            return plan_to_pb(answers.explain_decision(self._tasks.core, task, decision))
         if task.is_final:
             return plan_to_pb(Plan(verdicts=(), chosen=task.region, state=task.state))
         return plan_to_pb(answers.explain(self._tasks.core, task, self._clock.now()))

@@ -11,8 +11,9 @@ from intertie.cli.options import Format, Output, Project, TaskId
 from intertie.cli.printing import json_line, lines
 from intertie.cli.tasks import files
 from intertie.cli.tasks.ending import goes_on, wait_for, worst
+from intertie.cli.tasks.plan_view import show_plan
 from intertie.cli.tasks.resolve import resolve
-from intertie.cli.tasks.views import EVENTS, RUNS, TASK, TASKS, event_line, show_plan
+from intertie.cli.tasks.views import EVENTS, RUNS, TASK, TASKS, event_line
 from intertie.model.states import TaskState
 from intertie.model.task import Plan, Run, Task, TaskEvent
 from intertie.sdk.calls.watching import is_settled
@@ -163,13 +164,23 @@ def runs(
 
 @app.command()
 def explain(
-    ctx: typer.Context, task_id: TaskId, project: Project = "", output: Output = Format.TABLE
+    ctx: typer.Context,
+    task_id: TaskId,
+    decision: Annotated[
+        int,
+        typer.Option(
+            "--decision", min=0, metavar="N", help="Make the decision that began run N again."
+        ),
+    ] = 0,
+    project: Project = "",
+    output: Output = Format.TABLE,
 ) -> None:
     """Say per region why a task runs, waits or cannot run, and what would change that."""
 
     async def ask() -> Plan:
         async with open_client(ctx, project) as client:
-            return await client.explain_task(str((await resolve(client, task_id)).name))
+            name = str((await resolve(client, task_id)).name)
+            return await client.explain_task(name, decision=decision)
 
     show_plan(run(ask()), output)
 

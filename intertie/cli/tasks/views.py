@@ -1,11 +1,9 @@
-"""Tasks, runs, events, outputs and plans as columns."""
+"""Tasks, runs, events and outputs as columns."""
 
-from collections.abc import Iterator
 
-from intertie.cli.options import Format
-from intertie.cli.printing import Column, View, facts, lines, structured, table
-from intertie.cli.shown import age, coarse, duration, instant, number, short, size
-from intertie.model.task import Check, Plan, Run, Task, TaskEvent, Verdict
+from intertie.cli.printing import Column, View
+from intertie.cli.shown import age, duration, instant, number, short, size
+from intertie.model.task import Run, Task, TaskEvent
 from intertie.sdk.protojson import json_of
 from intertie.sdk.resources import TaskOutput
 
@@ -157,76 +155,3 @@ def event_line(event: TaskEvent) -> str:
     rest = " ".join(part for part in (event.reason, short(event.message, 100)) if part)
     task = event.task.rpartition("/")[2]
     return f"{instant(event.at_ms)}  {task}  {event.after}{run}{inner}  {rest}".rstrip()
-
-
-# --- plans ---------------------------------------------------------------------------------------
-
-
-def show_plan(plan: Plan, output: Format) -> None:
-    """Print a verdict per region, every check, and what would change the answer."""
-    match output:
-        case Format.JSON | Format.YAML:
-            structured(json_of(plan), output)
-            return
-        case Format.NAME:
-            lines([plan.chosen] if plan.chosen else [])
-            return
-    if plan.state is not None:
-        wait = plan.wait
-        told = [("state", plan.state.value)]
-        if wait is not None:
-            told += [
-                ("why", f"{wait.reason}: {wait.detail}".removesuffix(": ")),
-                ("next", wait.next),
-            ]
-        facts([*told, ("region", plan.chosen)])
-        lines([""])
-    if plan.verdicts:
-        titles = ["", "REGION", "VERDICT", "START", "UNITS", "VARIANT", "REASON"]
-        table(titles, [_verdict(verdict, plan.chosen) for verdict in plan.verdicts])
-        lines([""])
-        table(["REGION", "CHECK", "NEED", "HAVE", "HOLDS"], list(_checks(plan)))
-    if output is Format.WIDE and any(verdict.weights for verdict in plan.verdicts):
-        lines([""])
-        table(["REGION", "WEIGHT", "VALUE"], list(_weights(plan)))
-    if output is Format.WIDE:
-        lines(f"{v.region} assumes: {'; '.join(v.assumed)}" for v in plan.verdicts if v.assumed)
-    if plan.remedy:
-        lines(["", f"remedy: {plan.remedy}"])
-
-
-def _verdict(verdict: Verdict, chosen: str) -> list[str]:
-    return [
-        "*" if verdict.region == chosen else "",
-        verdict.region,
-        "can run" if verdict.feasible else "cannot",
-        _start(verdict),
-        str(verdict.units_now),
-        "-" if verdict.variant < 0 else str(verdict.variant),
-        verdict.reason.value if verdict.reason else "",
-    ]
-
-
-def _start(verdict: Verdict) -> str:
-    if not verdict.feasible:
-        return "-"
-    if verdict.units_now > 0:
-        return "now"
-    wait_ms = verdict.expected_wait_ms
-    return "later" if wait_ms is None else f"in about {coarse(wait_ms)}"
-
-
-def _checks(plan: Plan) -> Iterator[list[str]]:
-    for verdict in plan.verdicts:
-        for check in verdict.checks:
-            yield [verdict.region, check.name, check.need, check.have, _holds(check)]
-
-
-def _holds(check: Check) -> str:
-    return "yes" if check.holds else "no"
-
-
-def _weights(plan: Plan) -> Iterator[list[str]]:
-    for verdict in plan.verdicts:
-        for weight in verdict.weights:
-            yield [verdict.region, weight.name, f"{weight.value:.4g}"]

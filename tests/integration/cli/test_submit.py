@@ -21,7 +21,18 @@ def test_a_plan_shows_each_region_with_every_check(place: Any) -> None:
     assert "* " in text
     assert "eu" in text
     assert "NEED" in text
-    assert "WEIGHT" in place.ok("plan", place.task_file("planned"), "--wide")
+    assert "FACTOR" in place.ok("plan", place.task_file("planned"), "--wide")
+
+
+def test_a_plan_supposes_that_a_region_is_down_and_refuses_one_that_is_none(place: Any) -> None:
+    plan = place.json("plan", place.task_file("planned"), "--what-if", "region-down=eu")
+    assert not plan.get("chosen")
+    failed = [c["name"] for c in plan["verdicts"][0]["checks"] if not c.get("holds")]
+    assert failed == ["state"]
+    assert place.json("plan", place.task_file("planned"))["chosen"] == "eu"
+    for supposed in ("moon", "region-down=mars", "reclaim=eu:0"):
+        refused = place.cli("plan", place.task_file("planned"), "--what-if", supposed)
+        assert refused.exit_code == 2, refused.output
 
 
 def test_a_plan_of_what_fits_nowhere_says_what_would_help(place: Any) -> None:

@@ -109,6 +109,10 @@ def test_events_runs_and_explain_tell_what_happened(place: Any) -> None:
     (run,) = place.json("task", "runs", name)["runs"]
     assert (run["n"], run["outcome"], run["region"]) == (1, "OUTCOME_SUCCEEDED", "eu")
     assert "SUCCEEDED" in place.ok("task", "explain", name)
+    again = place.ok("task", "explain", name, "--decision", "1")
+    assert "made again" in again
+    assert "same" in again
+    assert "different" not in again
 
 
 def test_watching_named_tasks_ends_when_they_have_ended(place: Any) -> None:
