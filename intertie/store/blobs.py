@@ -7,7 +7,15 @@ or write which digest is the caller's business: this file only keeps bytes.
 import asyncio
 import hashlib
 import os
-from collections.abc import AsyncIterator, Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Container,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,7 +108,16 @@ class BlobStore:
         async with lock:
             offset = await _off_loop(self._resume, name, sha256, size, prove=prove)
         return Upload(
-            self._root, self._uploads, self.limits, name, lock, sha256, size, offset, prove=prove
+            self._root,
+            self._uploads,
+            self.limits,
+            name,
+            lock,
+            sha256,
+            size,
+            offset,
+            hold=self.hold(sha256),
+            prove=prove,
         )
 
     async def stat(
@@ -222,6 +239,7 @@ class Upload:
         size: int,
         offset: int,
         *,
+        hold: asyncio.Lock,
         prove: bool,
     ) -> None:
         self.sha256 = sha256
@@ -232,7 +250,9 @@ class Upload:
         self._limits = limits
         self._name = name
         self._lock = lock
+        self._hold = hold
         self._prove = prove
+        self._is_checked = False
 
     async def append(self, offset: int, data: bytes) -> int:
         """Add bytes at `offset`; returns the next offset.
@@ -252,19 +272,29 @@ class Upload:
             self.offset = await _off_loop(self._uploads.append, self._name, offset, data)
         return self.offset
 
-    async def finish(self) -> None:
+    async def finish(self, then: Callable[[], Awaitable[None]] | None = None) -> None:
         """Check the digest and let the blob appear; idempotent.
+
+        Nobody has to wait for the check but who uploads the same blob for the same owner: the blob
+        is held (`BlobStore.hold`) only when it appears.
+
+        Args:
+            then: awaited right after, while the blob is still held.
 
         Raises:
             IntertieError: OFFSET_MISMATCH (bytes are missing), DIGEST_MISMATCH (the upload is given
                 up: it must start again).
         """
-        async with self._lock:
-            await _off_loop(self._finish)
+        async with self._lock:  # from the check on, so that the bytes that appear are those
+            await _off_loop(self._check)
+            async with self._hold:
+                await _off_loop(self._appear)
+                if then is not None:
+                    await then()
 
-    def _finish(self) -> None:
+    def _check(self) -> None:
+        self._is_checked = False
         if not self._prove and self._root.size(self.sha256) is not None:
-            self._uploads.discard(self._name)
             return
         received = self._uploads.offset(self._name) or 0
         if received != self.size:
@@ -278,10 +308,15 @@ class Upload:
                 remedy="Upload the blob again from the start.",
                 metadata={"expected": self.sha256, "found": found},
             )
-        self._prove = False
+        self._prove, self._is_checked = False, True
+
+    def _appear(self) -> None:
         if self._root.size(self.sha256) is not None:
             self._uploads.discard(self._name)
             return
+        if not self._is_checked:  # it was there, and was deleted just now
+            received = self._uploads.offset(self._name) or 0
+            raise offset_mismatch(self.size, received, f"Go on at offset {received}.")
         self._root.adopt(self._uploads.path(self._name), self.sha256)
         self._uploads.left(self._name)
 

@@ -78,10 +78,9 @@ class BlobServicer(pb_grpc.BlobServiceServicer):
                 await upload.append(chunk.offset, chunk.data)
         if upload is None:
             raise invalid("sha256", "the first chunk must name the blob; none came")
-        async with self._store.hold(upload.sha256):
-            await upload.finish()
-            await self._rights.uploaded(caller(), upload.sha256, upload.size)
-        return pb.UploadBlobResponse(sha256=upload.sha256, size_bytes=upload.size)
+        sha256, size = upload.sha256, upload.size
+        await upload.finish(lambda: self._rights.uploaded(caller(), sha256, size))
+        return pb.UploadBlobResponse(sha256=sha256, size_bytes=size)
 
     async def _begin(self, first: pb.UploadBlobRequest) -> Upload:
         is_known = await self._knows(first.sha256)

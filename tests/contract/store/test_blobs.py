@@ -267,6 +267,47 @@ async def test_whoever_must_prove_brings_every_byte_and_learns_nothing_before(
     assert await _read(blobs) == _DATA
 
 
+async def test_bytes_are_checked_while_others_hold_the_blob_and_appear_when_they_are_done(
+    blobs: BlobStore,
+) -> None:
+    wrong = await blobs.begin(_OTHER, 5, owner="eve")
+    await wrong.append(0, b"wrong")
+    right = await blobs.begin(_OTHER, 5, owner="ann")
+    await right.append(0, b"other")
+    seen = []
+
+    async def then() -> None:
+        assert blobs.hold(_OTHER).locked()
+        seen.append(await blobs.get(_OTHER, 10))
+
+    async with blobs.hold(_OTHER):
+        with pytest.raises(IntertieError) as caught:
+            await asyncio.wait_for(wrong.finish(), 10)
+        assert _reason(caught) is Reason.DIGEST_MISMATCH
+        finishing = asyncio.create_task(right.finish(then))
+        assert not (await blobs.stat([_OTHER]))[0].exists
+    await finishing
+    assert seen == [b"other"]
+
+
+async def test_a_blob_that_goes_while_it_is_uploaded_again_has_to_come_again(
+    blobs: BlobStore,
+) -> None:
+    early = await blobs.begin(_OTHER, 5, owner="ann")
+    await early.append(0, b"wrong")  # never checked: the blob comes from another owner
+    await _upload(blobs, b"other")
+    upload = await blobs.begin(_OTHER, 5)  # it is there: nothing has to come
+    async with blobs.hold(_OTHER):
+        finishing = [asyncio.create_task(u.finish()) for u in (early, upload)]
+        await asyncio.wait(finishing, timeout=0.2)  # both have seen it by now, or soon will
+        await blobs.delete(_OTHER)
+    for task in finishing:
+        with pytest.raises(IntertieError) as caught:
+            await task
+        assert _reason(caught) in {Reason.OFFSET_MISMATCH, Reason.DIGEST_MISMATCH}
+    assert not (await blobs.stat([_OTHER]))[0].exists
+
+
 async def test_what_is_not_known_to_the_caller_is_not_there(blobs: BlobStore) -> None:
     await _upload(blobs)
     (hidden,) = await blobs.stat([_SHA], owner="eve", known=())
