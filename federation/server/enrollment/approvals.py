@@ -28,7 +28,7 @@ class Approvals:
         """
         signer = self._office.signer
         asked = await self._office.registry.request(id_)
-        if asked is not None:
+        if asked is not None and asked.state is not JoinState.REJECTED:
             self._office.check_region(asked.region)
             await self._admit(asked, decider)
         approved = await self._office.registry.decide(

@@ -116,14 +116,18 @@ async def _asked(joiner: Joiner, plan: RegionPlan, csr_pem: bytes, *, resumes: b
 
 async def _decided(joiner: Joiner, plan: RegionPlan, join: Join) -> Join | None:
     """The approved join; None if it waits and we do not."""
-    told = False
+    approve = f"intertie region approve {join.region}"
+    if join.state is JoinState.REQUESTED and not plan.wait:
+        lines(
+            [
+                f"asked to join as {join.subject}; an administrator lets it in: {approve}",
+                "then run the same command again",
+            ]
+        )
+        return None
+    if join.state is JoinState.REQUESTED:
+        notice(f"Waiting for an administrator: {approve}")
     while join.state is JoinState.REQUESTED:
-        if not told:
-            notice(f"Waiting for an administrator: intertie region approve {join.id}")
-            told = True
-        if not plan.wait:
-            lines([f"asked to join as {join.subject}; run the same command again once approved"])
-            return None
         await asyncio.sleep(ASK_EVERY_S)
         join = await joiner.get_join()
     if join.state is JoinState.REJECTED:

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from intertie.cli.app import app
 from intertie.errors import IntertieError, Reason
 from intertie.model.spec import RunSpec, TaskSpec
 from intertie.pki.join.pending import PENDING
@@ -65,6 +67,14 @@ def test_the_same_command_joins_a_person_once(place: Any) -> None:
         assert f"joined as spiffe://{TD}/billing/erp" in place.join(token, config="erp.toml").stdout
     assert place.json("whoami", config="erp.toml")["role"] == "billing"
     assert len(place.json("identity", "list")["identities"]) == 1
+
+
+def test_a_token_may_come_from_stdin(place: Any) -> None:
+    token = place.token("admin", "--name", "bob")
+    environment = {"INTERTIE_CONFIG": str(place.path / "bob.toml")}
+    argv = ["join", "-", "--endpoint", place.endpoint]
+    assert CliRunner().invoke(app, argv, input=f"{token}\n", env=environment).exit_code == 0
+    assert place.json("whoami", config="bob.toml")["role"] == "admin"
 
 
 def test_an_older_certificate_does_not_renew(place: Any) -> None:
