@@ -41,6 +41,7 @@ from intertie.transport.versions import PROTOCOL_MAX, PROTOCOL_MIN, software
 from intertie.wire.tokens import Tokens
 from regional.adapters.assignments import Assignments
 from regional.adapters.blob_source import BlobSource
+from regional.adapters.egress import Egress
 from regional.adapters.enrollment import SHARD as ENROLLMENT_SHARD
 from regional.adapters.enrollment import open_authority
 from regional.adapters.etcd import Session, read_tls, remember_incarnation
@@ -59,6 +60,7 @@ from regional.domain.core import DONE, PENDING, REQUESTS, RUN, SHARD, RegionCore
 from regional.domain.events import ToFederation, ToNode, UsagePending
 from regional.domain.lending.lender import LENDING, POOL, RECLAIM
 from regional.domain.nodes.fencing import UNFENCED
+from regional.domain.residence import POLICY, KnownPolicy
 from regional.domain.runs.run import RegionRun
 from regional.domain.settings import Site
 from regional.server.agent_link import AgentLinkServicer
@@ -69,7 +71,7 @@ from regional.server.pool_service import PoolServicer
 from regional.server.serving import REGION_METHODS, add_services
 
 STOP_GRACE_S = 2.0
-FEATURES = ("read_bytes", "digest")
+FEATURES = ("read_bytes", "digest", "policy")
 UNSEEN = frozenset({DONE, PENDING})
 """Kinds that are written and not kept in memory."""
 SILENT_BEATS = 3
@@ -246,6 +248,7 @@ class Application:
                 LENDING: decoder(Lending),
                 RECLAIM: decoder(Reclaim),
                 POOL: decoder(Quantity),
+                POLICY: decoder(KnownPolicy),
             },
             release=self._release,
         )
@@ -387,7 +390,9 @@ class Application:
 
         peers = Peers(
             core=pump,
-            reader=RunReader(store, blobs, self.nodes.read),
+            reader=RunReader(
+                store, blobs, self.nodes.read, Egress(pump, config.jurisdiction, self._clock)
+            ),
             assignments=Assignments(config.region, config.statement_keys),
             hello=hello,
             channels=channels,

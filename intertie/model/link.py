@@ -274,7 +274,7 @@ class ReadBytes:
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyUpdate:
-    """The residency policy that holds: `body` is its canonical bytes; the newest revision counts."""
+    """The residency policy that holds: `body` is its canonical bytes; the newest counts."""
 
     revision: int
     sha256: str

@@ -144,6 +144,11 @@ class Compiled:
         first = rulings[0]
         return Ruling(False, first.rule, f"input {source.name}: {first.reason}")
 
+    def paths(self, areas: Sequence[str]) -> tuple[str, ...]:
+        """The paths of areas: of a zone its members, of a path itself."""
+        named = (path for area in areas for path in self._zones.get(area, (area,)))
+        return tuple(dict.fromkeys(named))
+
     # --- the table -------------------------------------------------------------------------------
 
     def _mask(self, areas: Sequence[str]) -> int:

@@ -7,6 +7,7 @@ is `intertie.sdk.policyfile`'s. Must not judge any transfer.
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from intertie.errors import IntertieError, Reason, invalid
@@ -33,6 +34,7 @@ def read_policy(fields: object) -> Policy:
     return policy
 
 
+@lru_cache(maxsize=8)
 def decode_policy(data: bytes) -> Policy:
     """The policy of canonical bytes; no bytes are no policy. INVALID_FIELD if they are not such."""
     if not data:

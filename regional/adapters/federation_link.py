@@ -26,6 +26,7 @@ from intertie.model.link import (
     FromRegion,
     LeaseGrant,
     LeaseRenew,
+    PolicyUpdate,
     ReadBytes,
     RegionHello,
 )
@@ -38,6 +39,7 @@ from intertie.transport.outbox import Outbox
 from intertie.transport.versions import agree
 from intertie.wire.link import federation_message_from_pb, region_message_to_pb
 from regional.adapters.assignments import Assignments
+from regional.adapters.egress import policy_heard
 from regional.domain.events import FederationDown, FederationSaid, FederationUp, RenewalSent
 
 FIRST_BACKOFF_S, MOST_BACKOFF_S = 0.2, 1.0
@@ -250,6 +252,8 @@ class FederationLink:
             case Assign():
                 utc_ms = peers.clock.now().utc_ms
                 peers.core.tell(peers.assignments.read(number, message, utc_ms))
+            case PolicyUpdate():
+                peers.core.tell(policy_heard(message))
             case FederationHello():
                 raise error(Reason.INVALID_FIELD, f"{self._target} said a second hello.")
             case _:

@@ -18,6 +18,7 @@ from intertie.model.task import StoredFile
 from intertie.ports import Store, StoreUnavailableError
 from intertie.store.blobs import BlobStore
 from intertie.store.codec import decoder
+from regional.adapters.egress import Egress
 from regional.domain.core import DONE, LISTED, RUN
 from regional.domain.runs.run import RegionRun
 
@@ -40,12 +41,14 @@ class RunReader:
         store: where runs are.
         blobs: the region's blob root.
         ask_node: reads a chunk of a live log on a node.
+        egress: judges whether bytes of a run may leave for whoever asks.
     """
 
-    def __init__(self, store: Store, blobs: BlobStore, ask_node: AskNode) -> None:
+    def __init__(self, store: Store, blobs: BlobStore, ask_node: AskNode, egress: Egress) -> None:
         self._store = store
         self._blobs = blobs
         self._ask_node = ask_node
+        self._egress = egress
         self._reading = 0
 
     async def read(self, request: ReadBytes) -> Bytes:
@@ -68,6 +71,7 @@ class RunReader:
         if not request.path and request.stream not in STREAMS:
             raise invalid("stream", f"{request.stream[:40]!r} is none of {', '.join(STREAMS)}")
         run = await self._run(request)
+        self._egress.check(run, request)
         if request.path:
             return await self._output(run, request)
         if run.state in _ON_NODE:

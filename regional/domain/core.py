@@ -23,6 +23,7 @@ from regional.domain.events import (
     NodeSaid,
     NodeUp,
     Order,
+    PolicyHeard,
     RenewalSent,
     UsagePending,
 )
@@ -31,6 +32,7 @@ from regional.domain.nodes.downward import Downward
 from regional.domain.nodes.fencing import UNFENCED, Fencing
 from regional.domain.nodes.pool import Held, Node
 from regional.domain.operator import Operator
+from regional.domain.residence import POLICY, KnownPolicy, Residence
 from regional.domain.runs.ends import Ends
 from regional.domain.runs.progress import Progress
 from regional.domain.runs.run import RegionRun
@@ -71,6 +73,7 @@ class RegionCore:
         self.progress = Progress(self)
         self.fencing = Fencing(self)
         self.lender = Lender(self)
+        self.residence = Residence(self)
         self.operator = Operator(self)
         for row in loaded:
             if row.kind == UNFENCED:
@@ -79,6 +82,9 @@ class RegionCore:
             if row.kind in (LENDING, RECLAIM, POOL):
                 assert isinstance(row.value, Lending | Reclaim | Quantity), "of what is lent"
                 self.lender.load(row.value)
+            if row.kind == POLICY:
+                assert isinstance(row.value, KnownPolicy), "the row of the policy"
+                self.residence.load(row.value)
             if row.kind == RUN:
                 assert isinstance(row.value, RegionRun), "a row of a run holds one"
                 assert row.key == row.value.key, "a row has the key of its run"
@@ -103,6 +109,8 @@ class RegionCore:
                 self.upward.heard(event)
             case AssignRefused() | RenewalSent() | FederationUp() | FederationDown():
                 self.upward.link_event(event)
+            case PolicyHeard():
+                self.residence.heard(event)
             case NodeUp() | NodeDown():
                 self.downward.link_event(event)
             case _ if isinstance(event, Order):

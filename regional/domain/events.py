@@ -11,6 +11,7 @@ from intertie.model.agentlink import AgentHello, FromAgent, FromRegionToAgent
 from intertie.model.lending import Lending, Quantity
 from intertie.model.link import Assignment, FromFederation, FromRegion
 from intertie.model.spec import TaskSpec
+from intertie.residency import Policy
 from intertie.values import quick
 
 
@@ -38,6 +39,15 @@ class FederationSaid:
 
     link: int
     message: FromFederation
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyHeard:
+    """The federation says which residency policy holds; its digest was checked."""
+
+    revision: int
+    policy: Policy
 
 
 @quick

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from intertie.model.link import Offer, OfferRequest
 from intertie.model.pool import Shape
 from intertie.model.states import RunState
-from intertie.residency.paths import allowed
 from regional.domain.lending.rules import Quota
 from regional.domain.nodes.rooms import Room, best, count, rooms
 from regional.domain.queue import Queue
@@ -110,7 +109,7 @@ class Scheduling:
         """What the region can do now for a demand, held if asked."""
         core = self._core
         self._drop_old_holds()
-        ruling = allowed(core.site.jurisdiction, request.within, request.not_within)
+        ruling = core.residence.offers(request)
         if not ruling.allowed:
             return self._answer(request, -1, 0, 0, f"residency: {ruling.reason}")
         whole = [Room.whole(node) for node in core.nodes.values() if node.link]

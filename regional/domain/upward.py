@@ -26,7 +26,6 @@ from intertie.model.pool import Summary
 from intertie.model.states import Outcome, RunState
 from intertie.model.token import Token
 from intertie.model.validate import shapes
-from intertie.residency.paths import allowed
 from regional.domain.events import (
     Assigned,
     AssignRefused,
@@ -247,9 +246,9 @@ class Upward:
     def _refusal(self, event: Assigned) -> tuple[str, str] | None:
         """Why the region does not accept: it re-checks residency and its own bounds."""
         core, spec = self._core, event.spec
-        answer = allowed(core.site.jurisdiction, spec.residency.within, spec.residency.not_within)
+        answer = core.residence.ruling(spec, core.site.jurisdiction)
         if not answer.allowed:
-            return "RESIDENCY_VIOLATION", answer.reason
+            return "RESIDENCY_VIOLATION", f"{answer.rule}: {answer.reason}"
         project = TaskName.parse(event.assignment.task).project
         not_lent = rules.refusal(core.lender.policy, spec, project)
         if not_lent:

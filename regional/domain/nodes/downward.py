@@ -64,9 +64,14 @@ class Downward:
         core = self._core
         assert core.nodes[node].link, "a run is placed on a node that answers"
         hello = core.nodes[node].hello
-        after = lifecycle.placed(run, node, life_of(hello), devices, core.now.utc_ms)
         place = hello.site or core.site.jurisdiction
-        body = usage.placement_body(after, core.site.region, place)
+        ruling = core.residence.ruling(run.spec, place)
+        if not ruling.allowed:  # a node refines the place of its region
+            core.residence.send_back(run, ruling)
+            return
+        after = lifecycle.placed(run, node, life_of(hello), devices, core.now.utc_ms)
+        policy_sha256 = core.residence.policy.sha256
+        body = usage.placement_body(after, core.site.region, place, policy_sha256, ruling)
         core.change(run, after, [body])
         core.upward.tell(after)
         self._send_start(after)
@@ -108,7 +113,7 @@ class Downward:
                 self._core.upward.tell(after)
 
     def _send_start(self, run: RegionRun) -> None:
-        self.send(run.node, start_order(run, self._lease_ms(run)))
+        self.send(run.node, start_order(run, self._lease_ms(run), self._core.residence.paths))
 
     def _send_stop(self, run: RegionRun) -> None:
         assert run.stop is not None, "a stop without an order"
@@ -217,7 +222,7 @@ class Downward:
     def _down(self, event: NodeDown) -> None:
         node = self._core.nodes.get(event.node)
         if node is not None and node.link == event.link:
-            node.link, node.lost_ns = 0, self._core.now.boot_ns
+            node.link, node.lost_ns = 0, node.heard_ns
             self._silent.add(node.id)
             self._tell_awaited(node.id)
 

@@ -2,13 +2,19 @@
 more.
 """
 
+from collections.abc import Callable
+
 from intertie.model.agentlink import StartRun
 from intertie.model.task import StoredFile
 from regional.domain.runs.run import RegionRun
 
+Areas = Callable[[tuple[str, ...]], tuple[str, ...]]
 
-def start_order(run: RegionRun, lease_ms: int) -> StartRun:
-    """The StartRun of the present placement. `lease_ms` counts for `move` runs only."""
+
+def start_order(run: RegionRun, lease_ms: int, paths: Areas) -> StartRun:
+    """The StartRun of the present placement. `lease_ms` counts for `move` runs only; `paths` turns
+    zones into what an agent can compare with its site.
+    """
     assert run.node, "only a placed run is started"
     assert run.token.sub > 0, "a placement has a token of its own"
     assert run.is_move or not lease_ms, "only `move` runs live on a lease"
@@ -37,8 +43,8 @@ def start_order(run: RegionRun, lease_ms: int) -> StartRun:
         lease_ms=lease_ms,
         checkpoint_interval_ms=spec.checkpoint.interval if spec.checkpoint is not None else 0,
         checkpoint=run.checkpoint,
-        within=spec.residency.within,
-        not_within=spec.residency.not_within,
+        within=paths(spec.residency.within),
+        not_within=paths(spec.residency.not_within),
     )
 
 

@@ -5,7 +5,6 @@ Used meters inform. A sample is taken once: intervals are numbered, and a repeat
 nothing. A guest is never billed more than its grant allows: quantities are cut at the cap, exactly.
 """
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -14,6 +13,7 @@ from intertie.metering.intervals import RunTime
 from intertie.metering.records import Body, RunKey, Span
 from intertie.model.agentlink import UsageSample
 from intertie.model.names import TaskName
+from intertie.residency import Ruling
 from regional.domain.runs.run import RegionRun
 from regional.domain.settings import Timing
 
@@ -23,8 +23,6 @@ MAX_SAMPLE_MS = 3_600_000
 MAX_INSTANT_MS = 1 << 43
 NEVER_PLACED = "none"
 """Stands in `node` for a run that ended before any node had it."""
-NO_POLICY = hashlib.sha256(b"").hexdigest()
-"""Cited while a region has no federation policy: only the task's own residency was checked."""
 
 
 def run_key(run: RegionRun, region: str) -> RunKey:
@@ -123,15 +121,18 @@ def sample_fault(sample: UsageSample) -> str:
     return ""
 
 
-def placement_body(run: RegionRun, region: str, jurisdiction: str) -> Body:
-    """Where the present placement is, and why that was allowed."""
+def placement_body(
+    run: RegionRun, region: str, jurisdiction: str, policy_sha256: str, ruling: Ruling
+) -> Body:
+    """Where the present placement is, by which policy, and which rule allowed it."""
+    assert ruling.allowed, "nothing is placed where it may not be"
     assert run.node, "a placement is on a node"
     return records.placement(
         run_key(run, region),
         start_ms=run.placement_ms,
         jurisdiction=jurisdiction,
-        policy_sha256=NO_POLICY,
-        verdict="allowed",
+        policy_sha256=policy_sha256,
+        verdict=f"allowed: {ruling.rule}",
     )
 
 

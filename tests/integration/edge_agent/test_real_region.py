@@ -25,6 +25,7 @@ from intertie.telemetry.registry import Metrics
 from intertie.testing.waiting import eventually
 from intertie.transport.channels import Channels
 from intertie.wire.tasks import spec_to_pb
+from regional.adapters.egress import Egress
 from regional.adapters.log.store import LogStore
 from regional.adapters.reading import RunReader
 from regional.app import Application as Region
@@ -121,7 +122,10 @@ class Pool:
             limit=65_536,
             wait_ms=0,
         )
-        answer = await RunReader(self.region._store, blobs, self.region.nodes.read).read(question)
+        assert self.region._pump is not None
+        egress = Egress(self.region._pump, "DE", self.region._clock)
+        reader = RunReader(self.region._store, blobs, self.region.nodes.read, egress)
+        answer = await reader.read(question)
         assert isinstance(answer, Bytes)
         return answer
 
