@@ -1,17 +1,19 @@
 """Statements: what one payer owes for one span of time, and where the time of its runs went.
 
-Works on records that were verified (`intertie.metering.verify`), taken as plain mappings.
-Corrections are netted into the line of what they correct. Time that was useful, lost and reclaimed
-is told apart from the runs' ends; who pays for lost time is a rule of the price list, and the lists
-of this version have none: what is held is billed.
+An `Account` is fed records that were verified (`intertie.metering.verify`), as plain mappings, one
+after the other; it keeps sums only. Corrections are netted into the line of what they correct, and
+no grant is billed above its cap (`allowance`). Each currency has its own total, rounded by itself.
+Time that was useful, lost and reclaimed is told apart from the runs' ends; who pays for lost time
+is a rule of the price list, and the lists of this version have none: what is held is billed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from intertie.billing import rating
+from intertie.billing.allowance import Allowances
 from intertie.billing.prices import PriceList
 from intertie.errors import invalid
 from intertie.model.meters import METERS
@@ -33,10 +35,19 @@ class Line:
     cost: Decimal
     """Exact."""
     amount: Money
-    """Rounded, so that the lines add up to the total."""
+    """Rounded, so that the lines of a currency add up to its total."""
     records: int
     first_seq: int
     last_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """What is owed in one currency, in amounts of `minor_digits` decimal places."""
+
+    amount: Money
+    exact: Decimal
+    minor_digits: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +63,21 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a payer owes for [start_ms, end_ms), in amounts of `minor_digits` decimal places."""
+    """What a payer owes for [start_ms, end_ms).
+
+    `totals` are by currency, none where nothing is billed. `over_grant` is what was recorded above
+    the caps of grants, by meter, and `below_zero` what corrections took back too much: neither is
+    in the lines.
+    """
 
     payer: str
     start_ms: int
     end_ms: int
     lines: tuple[Line, ...]
-    total: Money
-    exact_total: Decimal
+    totals: tuple[Total, ...]
     times: tuple[Times, ...]
-    minor_digits: int
+    over_grant: Mapping[str, int]
+    below_zero: Mapping[str, int]
 
 
 @dataclass(slots=True)
@@ -79,98 +95,107 @@ class _Sum:
 
 
 _Key = tuple[str, str, str, str]
-_METERED = ("usage", "adjustment", "void")
+"""Project, region, meter, version of the prices."""
 
 
-def make_statement(
-    payer: str,
-    records: Iterable[Mapping[str, Any]],
-    *,
-    start_ms: int,
-    end_ms: int,
-    price_version_of: Mapping[str, str],
-    prices: Mapping[str, PriceList],
-) -> Statement:
-    """Rate a payer's records.
+class Account:
+    """Adds up what one payer owes for one span of time.
 
     Args:
-        payer: who is billed; records of others are passed over.
-        records: verified records of one or more logs, each once.
+        payer: who is billed.
         start_ms: first instant (UTC) billed; usage belongs to where it starts.
         end_ms: first instant not billed.
-        price_version_of: the version that a grant cites, by the grant's SHA-256.
-        prices: price lists by version.
     """
-    sums: dict[_Key, _Sum] = {}
-    times: dict[str, Times] = {}
-    for record in records:
-        if record.get("payer") != payer:
-            continue
-        kind = record["kind"]
-        if kind in _METERED and start_ms <= record["start_ms"] < end_ms:
-            _meter(record, price_version_of, sums)
-        elif kind == "run_end" and start_ms <= record["end_ms"] < end_ms:
-            _end(record, times)
-    lists = _lists({key[3] for key in sums}, prices)
-    lines, total, exact = _rate(sums, lists)
-    told = tuple(times[project] for project in sorted(times))
-    digits = next(iter(lists.values())).minor_digits
-    return Statement(payer, start_ms, end_ms, lines, total, exact, told, digits)
 
+    def __init__(self, payer: str, start_ms: int, end_ms: int) -> None:
+        self._payer = payer
+        self._start_ms, self._end_ms = start_ms, end_ms
+        self._sums: dict[_Key, _Sum] = {}
+        self._times: dict[str, Times] = {}
+        self._allowances = Allowances[_Key]()
 
-def _meter(
-    record: Mapping[str, Any], version_of: Mapping[str, str], sums: dict[_Key, _Sum]
-) -> None:
-    meter, region = record["meter"], record["region"]
-    if not METERS[meter].billable or record["payer"] == region:  # native work is never priced
-        return
-    cited = record.get("grant_sha256", "")
-    version = version_of.get(cited)
-    if version is None:
-        raise invalid(
-            f"records[{record['seq']}].grant_sha256",
-            f"grant {cited or '(none)'} is not known, so neither is its price",
-            remedy="Verify the log with its grants first, and give them all.",
+    def book(self, record: Mapping[str, Any], price_version: str, cap: int) -> None:
+        """Count usage or a correction, each record of a log once, and those before the span too.
+
+        Args:
+            record: of a billable meter, under a grant of the payer's.
+            price_version: the price list that the grant cites.
+            cap: what the grant allows of this meter.
+        """
+        assert record["payer"] == self._payer, "a record of another payer"
+        if record["start_ms"] >= self._end_ms:
+            return
+        before = record["start_ms"] < self._start_ms
+        meter = record["meter"]
+        key = (record["project"], record["region"], meter, price_version)
+        self._allowances.add(
+            record["grant_sha256"], meter, cap, key, record["quantity"], before=before
         )
-    sums.setdefault((record["project"], region, meter, version), _Sum()).add(record)
+        if not before:
+            self._sums.setdefault(key, _Sum()).add(record)
 
-
-def _end(record: Mapping[str, Any], times: dict[str, Times]) -> None:
-    project = record["project"]
-    before = times.get(project, Times(project))
-    times[project] = Times(
-        project,
-        before.ranks + 1,
-        before.useful_ms + record["useful_ms"],
-        before.lost_ms + record["lost_ms"],
-        before.reclaimed_ms + record["reclaimed_ms"],
-    )
-
-
-def _lists(versions: set[str], prices: Mapping[str, PriceList]) -> dict[str, PriceList]:
-    for version in sorted(versions - prices.keys()):
-        raise invalid("prices", f"no price list of version {version!r} was given")
-    lists = {version: prices[version] for version in versions} or dict(prices)
-    if len({(found.currency, found.minor_digits) for found in lists.values()}) != 1:
-        raise invalid(
-            "prices",
-            "a statement is in one currency",
-            remedy="Make one statement for each currency.",
+    def end(self, record: Mapping[str, Any]) -> None:
+        """Count the end of a run."""
+        assert record["payer"] == self._payer, "a record of another payer"
+        if not self._start_ms <= record["end_ms"] < self._end_ms:
+            return
+        project = record["project"]
+        before = self._times.get(project, Times(project))
+        self._times[project] = Times(
+            project,
+            before.ranks + 1,
+            before.useful_ms + record["useful_ms"],
+            before.lost_ms + record["lost_ms"],
+            before.reclaimed_ms + record["reclaimed_ms"],
         )
-    return lists
+
+    def statement(self, prices: Mapping[str, PriceList]) -> Statement:
+        """Rate what was booked, once. `prices`: lists by version."""
+        over, below = self._cut()
+        for version in sorted({key[3] for key in self._sums} - prices.keys()):
+            raise invalid("prices", f"no price list of version {version!r} was given")
+        by_currency: dict[str, list[_Key]] = {}
+        for key in sorted(self._sums):
+            by_currency.setdefault(prices[key[3]].currency, []).append(key)
+        lines: list[Line] = []
+        totals: list[Total] = []
+        for currency in sorted(by_currency):
+            rated, total = _rate(currency, by_currency[currency], self._sums, prices)
+            lines += rated
+            totals.append(total)
+        return Statement(
+            self._payer,
+            self._start_ms,
+            self._end_ms,
+            tuple(lines),
+            tuple(totals),
+            tuple(self._times[project] for project in sorted(self._times)),
+            over,
+            below,
+        )
+
+    def _cut(self) -> tuple[dict[str, int], dict[str, int]]:
+        over: dict[str, int] = {}
+        below: dict[str, int] = {}
+        for cut in self._allowances.cuts():
+            self._sums[cut.line].quantity -= cut.quantity
+            told = over if cut.quantity > 0 else below
+            told[cut.meter] = told.get(cut.meter, 0) + abs(cut.quantity)
+        self._allowances = Allowances[_Key]()
+        return over, below
 
 
 def _rate(
-    sums: Mapping[_Key, _Sum], lists: Mapping[str, PriceList]
-) -> tuple[tuple[Line, ...], Money, Decimal]:
-    some = next(iter(lists.values()))
-    keys = sorted(sums)
+    currency: str, keys: list[_Key], sums: Mapping[_Key, _Sum], prices: Mapping[str, PriceList]
+) -> tuple[list[Line], Total]:
+    """The lines of one currency and their total; of several lists the finest digits count."""
+    digits = max(prices[key[3]].minor_digits for key in keys)
     pricing = [rating.pricing_quantity(key[2], sums[key].quantity) for key in keys]
-    price = [lists[key[3]].price(key[2]) for key in keys]
+    price = [prices[key[3]].price(key[2]) for key in keys]
     costs = [rating.cost(*pair) for pair in zip(pricing, price, strict=True)]
-    amounts, due = rating.round_lines(costs, some.minor_digits)
-    step = NANOS // 10**some.minor_digits
-    lines = tuple(
+    amounts, due = rating.round_lines(costs, digits)
+    step = NANOS // 10**digits
+    lines = [
         Line(
             project=key[0],
             region=key[1],
@@ -181,11 +206,11 @@ def _rate(
             pricing_unit=METERS[key[2]].pricing_unit,
             price=price[at],
             cost=costs[at],
-            amount=Money.of_nanos(some.currency, amounts[at] * step),
+            amount=Money.of_nanos(currency, amounts[at] * step),
             records=sums[key].records,
             first_seq=sums[key].first_seq,
             last_seq=sums[key].last_seq,
         )
         for at, key in enumerate(keys)
-    )
-    return lines, Money.of_nanos(some.currency, due * step), rating.total(costs)
+    ]
+    return lines, Total(Money.of_nanos(currency, due * step), rating.total(costs), digits)

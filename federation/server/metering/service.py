@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 from federation.domain.payers import project_refusal
 from federation.server.metering.grants import Grants
 from federation.server.metering.logs import MeteringLogs, Origins, visible
-from federation.server.metering.statements import PAYLOAD_TYPE, Statements
+from federation.server.metering.statement_text import PAYLOAD_TYPE
+from federation.server.metering.statements import Statements
 from intertie.api.metering.v1 import metering_service_pb2 as pb
 from intertie.api.metering.v1 import metering_service_pb2_grpc as pb_grpc
 from intertie.errors import IntertieError, Reason, error, invalid

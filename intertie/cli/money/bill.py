@@ -65,23 +65,30 @@ def _instant(option: str, text: str) -> int:
 
 
 def _checked(signed: SignedStatement) -> dict[str, Any]:
-    """The statement, if its lines add up to its total."""
+    """The statement, if its lines add up to its totals, each currency by itself."""
     try:
         body: dict[str, Any] = json.loads(signed.statement)
-        total = _money(body["total"])
-        amounts = [_money(line["amount"]) for line in body["lines"]]
-        exact = sum((Decimal(line["cost"]) for line in body["lines"]), Decimal(0))
-        exact_total = Decimal(body["exact_total"])
-        if not 0 <= _digits(body) <= MAX_PLACES:
-            raise ValueError(f"{_digits(body)} decimal places")
+        totals = {total["amount"]["currency"]: total for total in body["totals"]}
+        for currency in totals.keys() | {line["amount"]["currency"] for line in body["lines"]}:
+            _check_total(currency, totals[currency], body["lines"])
     except (ValueError, KeyError, TypeError, ArithmeticError, IntertieError) as problem:
-        raise _bad(f"cannot be read: {problem}") from None
-    summed = sum(amount.total_nanos for amount in amounts)
-    if summed != total.total_nanos:
-        raise _bad(f"has lines of {Money.of_nanos(total.currency, summed)}, but a total of {total}")
-    if exact != exact_total:
-        raise _bad(f"has exact costs of {exact}, but an exact total of {exact_total}")
+        raise _bad(f"does not hold: {problem}") from None
+    if len(totals) != len(body["totals"]):
+        raise _bad("has two totals of one currency")
     return body
+
+
+def _check_total(currency: str, stated: dict[str, Any], every: list[dict[str, Any]]) -> None:
+    if not 0 <= stated["minor_digits"] <= MAX_PLACES:
+        raise ValueError(f"{stated['minor_digits']} decimal places")
+    total, exact_total = _money(stated["amount"]), Decimal(stated["exact"])
+    of_it = [line for line in every if line["amount"]["currency"] == currency]
+    summed = sum(_money(line["amount"]).total_nanos for line in of_it)
+    exact = sum((Decimal(line["cost"]) for line in of_it), Decimal(0))
+    if summed != total.total_nanos:
+        raise ValueError(f"lines of {Money.of_nanos(currency, summed)}, but a total of {total}")
+    if exact != exact_total:
+        raise ValueError(f"exact costs of {exact}, but an exact total of {exact_total}")
 
 
 def _money(amount: dict[str, Any]) -> Money:
@@ -93,42 +100,60 @@ def _bad(what: str) -> IntertieError:
 
 
 def _print(body: dict[str, Any], output: Format) -> None:
+    digits = {t["amount"]["currency"]: int(t["minor_digits"]) for t in body["totals"]}
+    totals = [_money(total["amount"]) for total in body["totals"]]
     if output is Format.NAME:
-        lines([str(_money(body["total"]))])
+        lines([str(total) for total in totals])
         return
     end_ms = body["end_ms"]
+    told = [("total", total.text(digits[total.currency])) for total in totals]
     facts(
         [
             ("payer", body["payer"]),
             ("from", instant(body["start_ms"]) or "the beginning"),
             ("to", instant(end_ms) if end_ms < _FOREVER_MS else "now"),
-            ("total", _money(body["total"]).text(_digits(body))),
+            *(told or [("total", "nothing is billed")]),
         ]
     )
     lines([""])
     wide = output is Format.WIDE
     titles = ["PROJECT", "REGION", "METER", "QUANTITY", "UNIT", "PRICE", "AMOUNT"]
-    table(titles + (["RECORDS", "SEQS", "PRICES"] if wide else []), _rows(body, wide=wide))
-    if body.get("times"):
+    rows = _rows(body, digits, wide=wide)
+    table(titles + (["RECORDS", "SEQS", "PRICES"] if wide else []), rows)
+    if body["times"]:
         lines([""])
         titles = ["PROJECT", "RUNS", "USEFUL", "LOST", "OF IT RECLAIMED"]
         table(titles, [_times(time) for time in body["times"]])
-    if body.get("unpriced_records"):
-        lines(["", f"{body['unpriced_records']} records without a grant of ours are not priced"])
+    _print_refused(body)
     lines(["", "the lines add up to the total"])
 
 
-def _digits(body: dict[str, Any]) -> int:
-    """Decimal places of an amount that can be paid; a federation of an older version tells none."""
-    digits: int = body.get("minor_digits", 2)
-    return digits
+def _print_refused(body: dict[str, Any]) -> None:
+    """What a region recorded and is not billed."""
+    refused = sorted(body["refused_records"].items())
+    told = [f"{count} records are not priced: {reason}" for reason, count in refused]
+    told += [
+        f"{count} leaves of {origin} cannot be read"
+        for origin, count in sorted(body["unreadable_records"].items())
+    ]
+    told += [
+        f"{meter}: {quantity} above what the grants allow is not billed"
+        for meter, quantity in sorted(body["over_grant"].items())
+    ]
+    told += [
+        f"{meter}: corrections take back {quantity} more than was recorded"
+        for meter, quantity in sorted(body["below_zero"].items())
+    ]
+    if told:
+        lines(["", *told])
 
 
-def _rows(body: dict[str, Any], *, wide: bool) -> list[list[str]]:
-    rows, digits = [], _digits(body)
+def _rows(body: dict[str, Any], digits: dict[str, int], *, wide: bool) -> list[list[str]]:
+    rows = []
     for line in body["lines"]:
+        amount = _money(line["amount"])
         row = [line["project"], line["region"], line["meter"], line["pricing_quantity"]]
-        row += [line["pricing_unit"], line["price"], _money(line["amount"]).text(digits)]
+        row += [line["pricing_unit"], line["price"], amount.text(digits[amount.currency])]
         if wide:
             span = f"{line['first_seq']}-{line['last_seq']}"
             row += [str(line["records"]), span, line["price_version"]]

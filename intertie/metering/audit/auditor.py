@@ -15,6 +15,7 @@ from typing import Any
 
 from intertie.metering import schema
 from intertie.metering.audit.corrections import Corrections, LeafAt
+from intertie.metering.audit.granted import Refusal, describe, refusal
 from intertie.metering.audit.held import HeldIntervals
 from intertie.metering.audit.reader import RecordReader
 from intertie.metering.faults import Fault, MeteringError
@@ -194,16 +195,10 @@ class Auditor:
         if grant is None:
             self._add(Fault.NO_GRANT, seq, f"grant {cited} is not known")
             return
-        run: str = record["run"]
-        if (
-            grant.task != record["task"]
-            or grant.region != record["region"]
-            or grant.payer != record["payer"]
-            or grant.project != record["project"]
-            or not run.startswith(f"{grant.epoch}.")
-        ):
-            what = f"grant {cited} is for {grant.task}/{grant.epoch} at {grant.region}"
-            self._add(Fault.NO_GRANT, seq, what)
+        why = refusal(grant, record)
+        if why is not None:
+            fault = Fault.OVER_GRANT if why is Refusal.METER_NOT_GRANTED else Fault.NO_GRANT
+            self._add(fault, seq, describe(grant, record, why))
             return
         self._count(seq, grant, (cited, meter), record["quantity"], wall_ms)
 

@@ -167,8 +167,14 @@ def test_a_statement_adds_up_and_tells_useful_from_lost(used: Any) -> None:
     told = used.json("bill", "statement", "--payer", "demo", identity="billing/acme")
     (line,) = told["statement"]["lines"]
     assert (line["quantity"], line["pricing_quantity"]) == (180_000, "0.050000000")
-    assert told["statement"]["total"] == {"currency": "EUR", "units": 0, "nanos": 180_000_000}
+    (total,) = told["statement"]["totals"]
+    assert total["amount"] == {"currency": "EUR", "units": 0, "nanos": 180_000_000}
     assert told["envelope"]
+
+
+def test_a_statement_of_nothing_has_no_total_and_says_so(used: Any) -> None:
+    text = used.ok("bill", "statement", "--payer", "nobody", identity="billing/acme")
+    assert "nothing is billed" in text
 
 
 def test_a_statement_of_somebody_else_is_denied(used: Any) -> None:

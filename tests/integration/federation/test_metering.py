@@ -14,7 +14,7 @@ from intertie.api.metering.v1.metering_service_pb2_grpc import MeteringServiceSt
 from intertie.errors import IntertieError, Reason
 from intertie.metering import records
 from intertie.metering.dsse import StatementKey, open_envelope
-from intertie.metering.grant import SignedGrant, verify_grant
+from intertie.metering.grant import SignedGrant, parse_grant, verify_grant
 from intertie.metering.log.checkpoint import Checkpoint, add_lines, sign
 from intertie.metering.log.merkle import (
     CompactRange,
@@ -375,32 +375,118 @@ async def test_grants_are_handed_to_billing_and_to_their_own_project_only(
         assert refused.reason is reason
 
 
-async def test_a_statement_bills_what_was_granted_and_counts_the_rest_apart(
-    place: Any, replica: Application, eu: FakeRegion, scheduler: Any, log: Log, create: Any
-) -> None:
-    public = bytes.fromhex((place.state / "keys" / "grant.pub").read_text().strip())
+@dataclass
+class Granted:
+    """A task with its grant, and records that cite it."""
+
+    task: str
+    sha256: str
+
+    def usage(self, interval: int, **changes: Any) -> records.Body:
+        body = usage("demo", interval, grant=self.sha256) | {"task": self.task} | changes
+        name = f"{body['task']}/{body['run']}/0/{interval}"
+        return body | {"rid": f"{name}/{body['meter']}"}
+
+
+@pytest.fixture
+async def granted(place: Any, replica: Application, eu: FakeRegion, create: Any) -> Granted:
     tasks = place.tasks(replica.address)
     made = await tasks.CreateTask(create())
 
-    async def granted() -> str:
+    async def cited() -> str:
         task = await tasks.GetTask(task_service_pb2.GetTaskRequest(name=made.name))
         return str(task.runs[0].grant_sha256) if task.runs else ""
 
-    grant = await eventually(granted, WITHIN_S)
-    body = usage("demo", 1, grant=grant) | {"task": made.name.rpartition("/")[2]}
-    body["rid"] = f"{body['task']}/1-1.1/0/1/cpu.held_core_ms"
-    log.add(body, usage("demo", 2))
+    return Granted(made.name.rpartition("/")[2], await eventually(cited, WITHIN_S))
+
+
+async def stated(place: Any, replica: Application, payer: str = "demo") -> dict[str, Any]:
+    billing = reader(place, replica)
+    answer = await billing.GetStatement(pb.GetStatementRequest(payer=payer))
+    public = bytes.fromhex((place.state / "keys" / "grant.pub").read_text().strip())
+    kind = "application/vnd.intertie.statement+json"
+    payload = open_envelope(answer.envelope, kind, [StatementKey(public)])
+    assert payload == answer.statement
+    statement: dict[str, Any] = json.loads(payload)
+    return statement
+
+
+async def test_a_statement_bills_what_was_granted_and_counts_the_rest_apart(
+    place: Any, replica: Application, scheduler: Any, log: Log, granted: Granted
+) -> None:
+    log.add(granted.usage(1), usage("demo", 2))
     await push(scheduler, log)
     await cosign(scheduler, log.request(0))
-    billing = reader(place, replica)
-    answer = await billing.GetStatement(pb.GetStatementRequest(payer="demo"))
-
-    payload = open_envelope(
-        answer.envelope, "application/vnd.intertie.statement+json", [StatementKey(public)]
-    )
-    assert payload == answer.statement
-
-    statement = json.loads(answer.statement)
+    statement = await stated(place, replica)
     assert statement["unpriced_records"] == 1
+    assert statement["refused_records"] == {"no_grant": 1}
     assert [line["quantity"] for line in statement["lines"]] == [1_000]
     assert statement["logs"] == {ORIGIN: 2}
+
+
+async def test_each_record_is_compared_with_its_own_grant_also_after_one_that_fitted(
+    place: Any, replica: Application, scheduler: Any, log: Log, granted: Granted
+) -> None:
+    elsewhere = f"ff{granted.task[2:]}"  # cited before the honest record, from another shard
+    log.add(
+        granted.usage(9, task=elsewhere),
+        granted.usage(1),
+        granted.usage(2, run="1-2.0"),
+        granted.usage(3, project="other"),
+        granted.usage(4, region="us"),
+        granted.usage(5, task=f"{granted.task[:-1]}x"),
+        granted.usage(6, task="no-task-of-ours"),
+        granted.usage(7, meter="energy.used_mj"),
+        granted.usage(8, meter="net.egress_bytes"),
+    )
+    log.add({k: v for k, v in granted.usage(10).items() if k != "grant_sha256"})
+    await push(scheduler, log)
+    await cosign(scheduler, log.request(0))
+    statement = await stated(place, replica)
+    assert [line["quantity"] for line in statement["lines"]] == [1_000]
+    assert statement["refused_records"] == {
+        "meter_not_granted": 1,
+        "no_grant": 3,
+        "other_epoch": 1,
+        "other_log": 1,
+        "other_project": 1,
+        "other_task": 1,
+    }
+
+
+async def test_no_more_than_the_cap_of_a_grant_is_stated(
+    place: Any, replica: Application, scheduler: Any, log: Log, granted: Granted
+) -> None:
+    (got,) = (
+        await reader(place, replica).GetGrants(pb.GetGrantsRequest(sha256=[granted.sha256]))
+    ).grants
+    cap = parse_grant(got.grant).maximum["cpu.held_core_ms"]
+    log.add(granted.usage(1, quantity=cap - 5), granted.usage(2, quantity=12))
+    await push(scheduler, log)
+    await cosign(scheduler, log.request(0))
+    statement = await stated(place, replica)
+    assert [line["quantity"] for line in statement["lines"]] == [cap]
+    assert statement["over_grant"] == {"cpu.held_core_ms": 7}
+
+
+async def test_a_leaf_that_is_no_record_stops_no_statement(
+    place: Any, replica: Application, scheduler: Any, log: Log, granted: Granted
+) -> None:
+    log.leaves += [
+        b'{"payer":"demo"}',
+        b'junk "payer":"demo" junk',
+        b'{"kind":"usage","payer":"demo","seq":"x","type":"intertie.usage/v1"}',
+    ]
+    log.add(granted.usage(1))
+    await push(scheduler, log)
+    await cosign(scheduler, log.request(0))
+    statement = await stated(place, replica)
+    assert statement["unreadable_records"] == {ORIGIN: 3}
+    assert [line["quantity"] for line in statement["lines"]] == [1_000]
+
+
+async def test_a_payer_who_used_nothing_gets_a_statement_without_a_total(
+    place: Any, replica: Application, scheduler: Any, log: Log
+) -> None:
+    statement = await stated(place, replica, "nobody")
+    assert (statement["lines"], statement["totals"]) == ([], [])
