@@ -118,6 +118,16 @@ def test_a_ban_of_a_person_cuts_an_open_stream_within_five_seconds(place: Any) -
     assert listed["banned"]
 
 
+def test_a_banned_serial_leaves_the_name_to_a_new_key(place: Any) -> None:
+    stolen = serial(joined(place))
+    place.cli("identity", "revoke", stolen.upper(), "--reason", "stolen laptop")
+    assert "is banned" in place.cli("whoami", config="ann.toml", expect=6).output
+    joined(place)
+    assert place.json("whoami", config="ann.toml")["project"] == "demo"
+    place.cli("identity", "revoke", "no-hex", "--reason", "x", expect=2)
+    place.cli("identity", "revoke", "spiffe://other.example/x", "--reason", "x", expect=6)
+
+
 def test_a_ban_of_a_scheduler_cuts_its_link_and_keeps_it_out(place: Any, tmp_path: Path) -> None:
     place.join_region(place.token("region", "--region", "eu", "--pre-approved"), tmp_path / "eu")
     place.serve_region(tmp_path / "eu")
