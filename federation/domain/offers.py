@@ -26,7 +26,7 @@ from intertie.metering.grant import Grant, grant_sha256
 from intertie.model.decision import Decision, Lot
 from intertie.model.link import Offer, OfferRelease, OfferRequest
 from intertie.model.names import order_of_id, shard_of_id
-from intertie.model.states import TaskState, WaitReason
+from intertie.model.states import RegionState, TaskState, WaitReason
 from intertie.model.task import Task, Wait
 from intertie.model.validate import shapes
 
@@ -200,6 +200,8 @@ class Offers:
             member = core.fleet.members.get(region)
             if member is None or not member.link or member.hello.incarnation != offer.incarnation:
                 continue
+            if member.state is not RegionState.ACTIVE:
+                continue  # decided since it was asked
             lots += core.router.lots(demand, member, offer, core.now)
         if current.preferred and demand.prefer:
             # To wait at a preferred region is not better than to wait for it here.

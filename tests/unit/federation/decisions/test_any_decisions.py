@@ -11,29 +11,12 @@ from federation.domain.states import AdmitRegion, ChangeRegion, HangUp
 from intertie.model.states import OnDisconnect, Outcome, RegionState, RunState, TaskState
 
 REGIONS = ("eu", "us")
+WORK = ("submit", "move", "attach", "place", "place", "run", "end", "evicted", "wait")
+DECISIONS = ("cordon", "activate", "drain", "leave", "cancel", "remove", "admit")
+FAULTS = ("lose", "restart", "offer_late")
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(
-            [
-                "submit",
-                "move",
-                "attach",
-                "lose",
-                "place",
-                "run",
-                "end",
-                "evicted",
-                "cordon",
-                "activate",
-                "drain",
-                "leave",
-                "cancel",
-                "remove",
-                "admit",
-                "wait",
-                "restart",
-            ]
-        ),
+        st.one_of(st.sampled_from(WORK), st.sampled_from(DECISIONS), st.sampled_from(FAULTS)),
         st.sampled_from(REGIONS),
     ),
     max_size=60,
@@ -49,7 +32,7 @@ class History:
     def do(self, step: str, region: str) -> None:
         self.count += 1
         states = {r: record.state for r, record in self.room.core.records.items()}
-        needs_link = step in {"lose", "place", "run", "end", "evicted"}
+        needs_link = step in {"lose", "place", "offer_late", "run", "end", "evicted"}
         if not needs_link or self.linked(region):
             getattr(self, step)(region)
         self.check(states)
@@ -67,6 +50,13 @@ class History:
 
     def lose(self, region: str) -> None:
         self.room.lose(region)
+
+    def offer_late(self, region: str) -> None:
+        """Regions are asked for offers, and a decision comes before the answer."""
+        self.room.submit(self.spec())
+        self.room.wait(0.001)
+        self.cordon(region)
+        self.place(region)
 
     def place(self, region: str) -> None:
         for effect in self.room.place(region):
@@ -169,5 +159,7 @@ def test_no_order_of_decisions_gives_work_to_a_closed_region_or_ends_a_drain_ear
     make_room: Any, spec: Any, steps: list[tuple[str, str]]
 ) -> None:
     history = History(make_room(), spec)
+    for region in REGIONS:
+        history.do("attach", region)
     for step, region in steps:
         history.do(step, region)

@@ -47,6 +47,20 @@ def test_a_cordoned_region_keeps_its_runs_and_gets_no_new_ones(room: Any, pick: 
     assert room.place_again()
 
 
+@pytest.mark.parametrize("to", [RegionState.CORDONED, RegionState.REMOVED])
+def test_an_offer_that_comes_after_the_decision_is_not_taken(
+    room: Any, pick: Any, to: RegionState
+) -> None:
+    room.attach()
+    task = room.submit()
+    room.wait(0.001)
+    [(_, asked)] = pick.sends(room.said, OfferRequest)
+    change(room, to)
+    room.offer(asked)
+    room.wait(5)
+    assert room.state(task) is TaskState.PENDING
+
+
 def test_a_cordon_outlives_the_process_and_a_new_link(room: Any) -> None:
     room.attach()
     change(room, RegionState.CORDONED)
