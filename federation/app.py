@@ -407,7 +407,16 @@ class Application:
             witness=keys.witness.key,
             replica=self.config.replica,
             generation=FIRST_EPOCH.generation,
+            book=book,
+            egress=Egress(
+                self.config.jurisdiction,
+                self.config.readers,
+                lambda: book.policy,
+                self._place_of,
+                self._clock,
+            ),
             trust_domain=self.config.trust_domain,
+            silence_s=self.config.timing.unknown_after / 1000,
         )
 
 

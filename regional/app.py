@@ -328,6 +328,7 @@ class Application:
             self.nodes,
             jurisdiction=config.jurisdiction,
             hello_s=config.timing.hello / 1000,
+            silence_s=config.timing.unknown_after / 1000,
         )
         pool = PoolServicer(
             pump,

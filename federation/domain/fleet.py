@@ -89,12 +89,15 @@ class Fleet:
         self.touch(hello.region)
         return member
 
-    def detach(self, link: int, region: str, now: Now) -> bool:
-        """A stream ended; false if a newer one has taken its place."""
+    def detach(self, link: int, region: str) -> bool:
+        """A stream ended; false if a newer one has taken its place.
+
+        The region is out of touch since it was last heard, which a frozen one was long before.
+        """
         member = self.members.get(region)
         if member is None or member.link != link:
             return False
-        self.update(member, link=0, lost_ns=now.boot_ns)
+        self.update(member, link=0, lost_ns=member.heard_ns)
         return True
 
     def update(self, member: Member, **changes: object) -> Member:

@@ -87,7 +87,7 @@ class Regions:
 
     def down(self, event: LinkDown) -> None:
         """A stream ended. Nothing is moved; the clock of silence starts."""
-        if self._core.fleet.detach(event.link, event.region, self._core.now):
+        if self._core.fleet.detach(event.link, event.region):
             self._silent[event.region] = self._core.now.boot_ns
             self._core.offers.forget_region(event.region)
             self._schedule()

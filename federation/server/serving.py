@@ -63,6 +63,9 @@ class Needs:
     replica: str
     generation: int
     trust_domain: str
+    book: PolicyBook
+    egress: Egress
+    silence_s: float
 
 
 def add_services(server: Server, needs: Needs) -> None:
@@ -82,6 +85,8 @@ def add_services(server: Server, needs: Needs) -> None:
             replica=needs.replica,
             generation=needs.generation,
             trust_domain=needs.trust_domain,
+            policy=needs.book.update,
+            silence_s=needs.silence_s,
         ),
         server,
     )

@@ -21,6 +21,7 @@ from intertie.errors import Reason, error, invalid
 from intertie.model.agentlink import AgentBytes, AgentHello
 from intertie.telemetry.logs import logger
 from intertie.transport.call import Context, caller
+from intertie.transport.silence import heard_within
 from intertie.wire.agent import agent_message_from_pb
 from regional.domain.events import NodeDown, NodeSaid, NodeUp
 from regional.server.agent_checks import check_hello, check_message
@@ -52,13 +53,23 @@ class AgentLinkServicer(pb_grpc.AgentLinkServiceServicer):
         links: where what the core says to nodes goes.
         jurisdiction: the region's place; nodes refine it.
         hello_s: within which the first message must come.
+        silence_s: after which an agent that says nothing loses its stream.
     """
 
-    def __init__(self, core: Core, links: NodeLinks, *, jurisdiction: str, hello_s: float) -> None:
+    def __init__(
+        self,
+        core: Core,
+        links: NodeLinks,
+        *,
+        jurisdiction: str,
+        hello_s: float,
+        silence_s: float,
+    ) -> None:
         self._core = core
         self._links = links
         self._jurisdiction = jurisdiction
         self._hello_s = hello_s
+        self._silence_s = silence_s
 
     async def Attach(  # noqa: N802 - the name of the method in the protocol
         self, request_iterator: AsyncIterator[pb.AttachRequest], context: Context
@@ -104,7 +115,7 @@ class AgentLinkServicer(pb_grpc.AgentLinkServiceServicer):
     ) -> None:
         try:
             self._hear(link, first, start=1)
-            async for request in requests:
+            async for request in heard_within(requests, self._silence_s, link.hello.node):
                 self._hear(link, request, start=0)
                 await self._core.room(MAX_BACKLOG)
         finally:

@@ -17,6 +17,7 @@ from intertie.model.link import Bytes, FederationHello, RegionHello
 from intertie.store.pump import Pump
 from intertie.telemetry.logs import logger
 from intertie.transport.call import Context, caller
+from intertie.transport.silence import heard_within
 from intertie.transport.versions import software
 from intertie.wire.link import region_message_from_pb
 
@@ -37,6 +38,8 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
         replica: our id.
         generation: of our store.
         trust_domain: the federation's.
+        policy: the residency policy that holds, told to each region that attaches.
+        silence_s: after which a region that says nothing loses its stream.
     """
 
     def __init__(
@@ -48,6 +51,8 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
         replica: str,
         generation: int,
         trust_domain: str,
+        policy: Callable[[], PolicyUpdate],
+        silence_s: float,
     ) -> None:
         self._pump = pump
         self._links = links
@@ -55,6 +60,8 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
         self._replica = replica
         self._generation = generation
         self._trust_domain = trust_domain
+        self._policy = policy
+        self._silence_s = silence_s
 
     async def Attach(  # noqa: N802 - the name of the method in the protocol
         self, request_iterator: AsyncIterator[pb.AttachRequest], context: Context
@@ -129,7 +136,7 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
     ) -> None:
         try:
             self._hear(link, first, start=1)
-            async for request in requests:
+            async for request in heard_within(requests, self._silence_s, link.hello.region):
                 self._hear(link, request, start=0)
                 await self._pump.room(MAX_BACKLOG)
         finally:
