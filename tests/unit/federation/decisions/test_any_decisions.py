@@ -11,7 +11,7 @@ from federation.domain.states import AdmitRegion, ChangeRegion, HangUp
 from intertie.model.states import OnDisconnect, Outcome, RegionState, RunState, TaskState
 
 REGIONS = ("eu", "us")
-WORK = ("submit", "move", "attach", "place", "place", "run", "end", "evicted", "wait")
+WORK = ("submit", "stay", "move", "attach", "run", "end", "evicted", "wait")
 DECISIONS = ("cordon", "activate", "drain", "leave", "cancel", "remove", "admit")
 FAULTS = ("lose", "restart", "offer_late")
 STEPS = st.lists(
@@ -27,21 +27,32 @@ class History:
     """Runs steps on a core and checks what must hold after each."""
 
     def __init__(self, room: Any, spec: Any) -> None:
-        self.room, self.spec, self.count = room, spec, 0
+        self.room, self.spec, self.count, self.seen = room, spec, 0, 0
 
     def do(self, step: str, region: str) -> None:
         self.count += 1
         states = {r: record.state for r, record in self.room.core.records.items()}
-        needs_link = step in {"lose", "place", "offer_late", "run", "end", "evicted"}
+        needs_link = step in {"lose", "offer_late", "run", "end", "evicted"}
         if not needs_link or self.linked(region):
             getattr(self, step)(region)
         self.check(states)
+        self.look_at_assignments()
 
     def submit(self, _: str) -> None:
         self.room.submit(self.spec())
 
+    def stay(self, _: str) -> None:
+        self.busy(OnDisconnect.STAY)
+
     def move(self, _: str) -> None:
-        self.room.submit(self.spec(on_disconnect=OnDisconnect.MOVE))
+        self.busy(OnDisconnect.MOVE)
+
+    def busy(self, on_disconnect: OnDisconnect) -> None:
+        """A task that is placed, where there is a place for it."""
+        self.room.submit(self.spec(on_disconnect=on_disconnect))
+        for region in REGIONS:
+            if self.linked(region):
+                self.place(region)
 
     def attach(self, region: str) -> None:
         self.room.hello(region)
@@ -55,14 +66,21 @@ class History:
         """Regions are asked for offers, and a decision comes before the answer."""
         self.room.submit(self.spec())
         self.room.wait(0.001)
+        self.look_at_assignments()
         self.cordon(region)
         self.place(region)
 
     def place(self, region: str) -> None:
-        for effect in self.room.place(region):
-            assert isinstance(effect, SendAssignment)
-            state = self.room.core.records[effect.task.region].state
-            assert state is RegionState.ACTIVE, f"new work for a region that is {state}"
+        self.room.place(region)
+        self.look_at_assignments()
+
+    def look_at_assignments(self) -> None:
+        """What was assigned since the last look went to regions that may have new work."""
+        for effect in self.room.said[self.seen :]:
+            if isinstance(effect, SendAssignment):
+                state = self.room.core.records[effect.task.region].state
+                assert state is RegionState.ACTIVE, f"new work for a region that is {state}"
+        self.seen = len(self.room.said)
 
     def run(self, region: str) -> None:
         self.tell(region, RunState.RUNNING)
@@ -153,7 +171,9 @@ class History:
 
 
 # The fixtures hand out makers; nothing of one history is left for the next.
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(steps=STEPS)
 def test_no_order_of_decisions_gives_work_to_a_closed_region_or_ends_a_drain_early(
     make_room: Any, spec: Any, steps: list[tuple[str, str]]
