@@ -88,6 +88,7 @@ class Auditor:
         self._held = HeldIntervals()
         self._used: dict[tuple[str, str], int] = {}
         self._over: dict[tuple[str, str], int] = {}
+        self._below: dict[tuple[str, str], int] = {}
         self._closed: set[tuple[str, str]] = set()
         self._corrections = Corrections(leaf_at)
 
@@ -135,18 +136,9 @@ class Auditor:
         for seq, wrong, record in self._corrections.judge():
             if wrong:
                 self._add(Fault.BAD_ADJUSTMENT, seq, wrong)
-                continue
-            corrected = (record.get("grant_sha256", ""), record["meter"])
-            if corrected in self._used:
-                self._used[corrected] += record["quantity"]
-        for key, seq in self._over.items():
-            grant, meter = key
-            assert self._grants is not None, "a cap is passed only where grants are known"
-            cap = self._grants[grant].maximum.get(meter, 0)
-            if self._used[key] > cap:
-                what = f"{meter}: grant {grant} allows {cap}, billed {self._used[key]}"
-                self._add(Fault.OVER_GRANT, seq, what)
-        self._over.clear()
+            elif record["meter"] in _BILLABLE and record["payer"] != record["region"]:
+                self._correct(seq, record)
+        self._check_totals()
         self._check_duplicates()
         return self.findings
 
@@ -185,35 +177,65 @@ class Auditor:
             self._add(Fault.LATE, seq, f"{month_of(start)} of {record['payer']} is closed")
 
     def _check_grant(self, seq: int, record: dict[str, Any], meter: str, wall_ms: int) -> None:
+        grant = self._granted(seq, record)
+        if grant is None:
+            return
+        self._count(seq, grant, (record["grant_sha256"], meter), record["quantity"])
+        rate, quantity = grant.rate.get(meter), record["quantity"]
+        if rate is not None and quantity > rate * max(wall_ms, 0):
+            what = f"{meter}: {quantity} in {wall_ms} ms, the grant allows {rate} a ms"
+            self._add(Fault.OVER_GRANT, seq, what)
+
+    def _granted(self, seq: int, record: dict[str, Any]) -> Grant | None:
+        """The grant of a billable record; None if there is none that can be counted against."""
         cited = record.get("grant_sha256")
         if cited is None:
-            self._add(Fault.NO_GRANT, seq, f"{meter}: billable, but no grant is cited")
-            return
+            self._add(Fault.NO_GRANT, seq, f"{record['meter']}: billable, but no grant is cited")
+            return None
         if self._grants is None:
-            return
+            return None
         grant = self._grants.get(cited)
         if grant is None:
             self._add(Fault.NO_GRANT, seq, f"grant {cited} is not known")
-            return
+            return None
         why = refusal(grant, record)
         if why is not None:
             fault = Fault.OVER_GRANT if why is Refusal.METER_NOT_GRANTED else Fault.NO_GRANT
             self._add(fault, seq, describe(grant, record, why))
-            return
-        self._count(seq, grant, (cited, meter), record["quantity"], wall_ms)
+            return None
+        return grant
 
-    def _count(
-        self, seq: int, grant: Grant, key: tuple[str, str], quantity: int, wall_ms: int
-    ) -> None:
-        meter = key[1]
+    def _correct(self, seq: int, record: dict[str, Any]) -> None:
+        """Count a correction, also of usage that was read before this auditor began."""
+        grant = self._granted(seq, record)
+        if grant is not None:
+            key = (record["grant_sha256"], record["meter"])
+            self._count(seq, grant, key, record["quantity"])
+
+    def _count(self, seq: int, grant: Grant, key: tuple[str, str], quantity: int) -> None:
         total = self._used.get(key, 0) + quantity
         self._used[key] = total
-        if total > grant.maximum.get(meter, 0):
+        if total > grant.maximum[key[1]]:
             self._over.setdefault(key, seq)
-        rate = grant.rate.get(meter)
-        if rate is not None and quantity > rate * max(wall_ms, 0):
-            what = f"{meter}: {quantity} in {wall_ms} ms, the grant allows {rate} a ms"
-            self._add(Fault.OVER_GRANT, seq, what)
+        elif total < 0:
+            self._below.setdefault(key, seq)
+
+    def _check_totals(self) -> None:
+        """Compare what is left after corrections with the caps, and with 0."""
+        for key, seq in self._over.items():
+            assert self._grants is not None, "a cap is passed only where grants are known"
+            (grant, meter), used = key, self._used[key]
+            cap = self._grants[grant].maximum[meter]
+            if used > cap:
+                what = f"{meter}: grant {grant} allows {cap}, billed {used}"
+                self._add(Fault.OVER_GRANT, seq, what)
+        for key, seq in self._below.items():
+            used = self._used[key]
+            if used < 0 and self._first == 0:  # what was read earlier is not counted here
+                what = f"{key[1]}: corrections leave {used} under grant {key[0]}"
+                self._add(Fault.BAD_ADJUSTMENT, seq, what)
+        self._over.clear()
+        self._below.clear()
 
     def _check_duplicates(self) -> None:
         """Two equal 64-bit digests are two equal rids: a chance match is 1 in 10^7 for 10^6."""

@@ -251,6 +251,45 @@ def test_over_grant_when_more_is_billed_than_granted(world: Any) -> None:
     assert verify(world, grants={cap.sha256: cap}).ok, "what was corrected is not billed"
 
 
+def test_over_grant_when_a_correction_alone_passes_the_cap(world: Any) -> None:
+    cap = replace(world.grant, maximum={"cpu.held_core_ms": 500_000})
+    world.append(world.usage(1, grant_sha256=cap.sha256))
+    world.append(records.adjustment(world.leaves[0], n=1, quantity=300_000, reason="x"))
+    report = verify(world, grants={cap.sha256: cap})
+    assert faults(report) == [(Fault.OVER_GRANT, 1)]
+    assert "allows 500000, billed 540000" in report.findings[0].detail
+
+
+def test_over_grant_when_only_the_correction_is_read(world: Any) -> None:
+    cap = replace(world.grant, maximum={"cpu.held_core_ms": 500_000})
+    world.append(world.usage(1, grant_sha256=cap.sha256))
+    known = {cap.sha256: cap}
+    seen = verify(world, grants=known).cursor
+    world.append(records.adjustment(world.leaves[0], n=1, quantity=500_001, reason="x"))
+    report = verify(world, grants=known, cursor=seen, leaves=world.leaves[1:])
+    assert faults(report) == [(Fault.OVER_GRANT, 1)]
+    assert faults(verify(world, grants={}, cursor=seen, leaves=world.leaves[1:])) == [
+        (Fault.NO_GRANT, 1)
+    ]
+
+
+def test_taking_back_usage_that_was_read_earlier_is_no_fault(world: Any) -> None:
+    world.append(world.usage(1))
+    seen = verify(world).cursor
+    world.append(records.void(world.leaves[0], n=1, reason="x"))
+    assert verify(world, cursor=seen, leaves=world.leaves[1:]).ok
+
+
+def test_corrections_of_native_and_informing_usage_need_no_grant(world: Any) -> None:
+    world.append(
+        world.usage(1, payer="r1", grant_sha256=""),
+        world.usage(2, meter="cpu.used_core_ms", grant_sha256=""),
+    )
+    for seq in (0, 1):
+        world.append(records.void(world.leaves[seq], n=1, reason="x"))
+    assert verify(world).ok
+
+
 def test_a_meter_that_was_not_granted_is_over_grant(world: Any) -> None:
     world.append(world.usage(1, meter="cu.held_ms", quantity=1))
     assert faults(verify(world)) == [(Fault.OVER_GRANT, 0)]
