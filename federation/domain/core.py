@@ -22,6 +22,7 @@ from federation.domain.events import (
     KeepBlob,
     LinkDown,
     LinkUp,
+    PolicyChanged,
     Send,
     SendAssignment,
 )
@@ -48,6 +49,7 @@ from intertie.model.spec import TaskSpec
 from intertie.model.states import TaskState, WaitReason
 from intertie.model.task import Task, TaskEvent, Wait
 from intertie.ports import Now
+from intertie.residency import NONE, Policy
 from intertie.values import changed
 
 LIVE, DONE, SPEC, GRANT, REGION = "task", "done", "spec", "grant", "region"
@@ -79,6 +81,7 @@ class FederationCore:
         shard_epochs: the epoch under which each shard is owned, sent with assignments.
         prices: what tasks cost by region; without them nothing is quoted.
         latencies: measured round trips and bandwidths.
+        policy: the residency policy that holds.
     """
 
     def __init__(
@@ -95,6 +98,7 @@ class FederationCore:
         shard_epochs: Mapping[int, int],
         prices: Prices | None = None,
         latencies: Latencies = UNMEASURED,
+        policy: Policy = NONE,
     ) -> None:
         self.replica = replica
         self.timing = timing
@@ -113,6 +117,7 @@ class FederationCore:
         self.router = Router(self.fleet, timing, rng)
         self.router.prices = prices or Prices()
         self.router.latencies = latencies
+        self.router.policy = policy
         self.queue = Queue()
         self.offers = Offers(self)
         self.plans = Plans(self)
@@ -167,6 +172,9 @@ class FederationCore:
                 self.regions.heard(event)
             case KeepBlob() | ForgetBlob() | AdoptBlobs():
                 self.blobs.handle(event)
+            case PolicyChanged(policy=policy):
+                self.router.policy = policy
+                self.queue.hurry(now.boot_ns)
             case AskPlan():
                 self.plans.ask(event)
             case ForgetTasks():

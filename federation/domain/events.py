@@ -11,6 +11,7 @@ from intertie.model.link import FederationHello, FromFederation, FromRegion, Reg
 from intertie.model.spec import TaskSpec
 from intertie.model.task import Task
 from intertie.model.token import Epoch
+from intertie.residency import Policy
 from intertie.values import quick
 
 
@@ -48,6 +49,14 @@ class CancelTask:
     request_id: str
     request_digest: str
     etag: str = ""
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyChanged:
+    """Another version of the residency policy holds."""
+
+    policy: Policy
 
 
 @quick

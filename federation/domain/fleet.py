@@ -18,6 +18,8 @@ MS = 1_000_000
 
 _NOT_ROUTED = frozenset({"heard_ns", "digest", "digest_ns", "lost_ns", "unknown"})
 """Fields of a member that change often and that no verdict looks at."""
+_LOAD = frozenset({"inflight"})
+"""What every send changes: candidate sets follow it without judging anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,7 @@ class Fleet:
         self.started_ns = started.boot_ns
         self._timing = timing
         self._touched: set[str] = set()
+        self._loaded: set[str] = set()
         self._lease_over: dict[str, int] = {}
 
     def attach(self, link: int, hello: RegionHello, now: Now) -> Member:
@@ -105,7 +108,9 @@ class Fleet:
         assert self.members.get(member.hello.region) is member, "a change of an outdated member"
         after = changed(member, **changes)
         self.members[member.hello.region] = after
-        if not changes.keys() <= _NOT_ROUTED:
+        if changes.keys() == _LOAD:
+            self._loaded.add(member.hello.region)
+        elif not changes.keys() <= _NOT_ROUTED:
             self.touch(member.hello.region)
         return after
 
@@ -114,11 +119,14 @@ class Fleet:
         if region in self.members:
             self._touched.add(region)
 
-    def take_touched(self) -> list[str]:
-        """The regions that changed since this was last asked, in the order of their ids."""
-        touched = sorted(self._touched)
+    def take_touched(self) -> tuple[list[str], list[str]]:
+        """The regions that changed since this was last asked, and those of which only the sends
+        under way did; each in the order of their ids.
+        """
+        touched, loaded = sorted(self._touched), sorted(self._loaded - self._touched)
         self._touched.clear()
-        return touched
+        self._loaded.clear()
+        return touched, loaded
 
     def link_of(self, region: str) -> int:
         """The number of the region's link, 0 if it has none."""

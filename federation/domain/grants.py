@@ -7,6 +7,7 @@ region can bill, it does not estimate.
 from intertie.metering.grant import Grant
 from intertie.model.pool import Shape
 from intertie.model.task import Task
+from intertie.residency import NONE, Policy
 
 MAX_RUN_MS = 7 * 24 * 3_600_000
 """Longest run of a task without a time limit, for its cap; also how long a start may wait."""
@@ -15,7 +16,12 @@ _MIB = 1 << 20
 
 
 def grant_of(
-    task: Task, shape: Shape, spec_sha256: str, local_retries: int, price_version: str
+    task: Task,
+    shape: Shape,
+    spec_sha256: str,
+    local_retries: int,
+    price_version: str,
+    policy: Policy = NONE,
 ) -> Grant:
     """The grant for the newest run of a task. The same arguments give the same bytes."""
     run = task.run
@@ -38,6 +44,6 @@ def grant_of(
         spec_sha256=spec_sha256,
         maximum=maximum,
         price_version=price_version,
-        policy_sha256="",
+        policy_sha256=policy.sha256 if policy.is_set else "",
         not_after_ms=run.assigned_ms + MAX_RUN_MS,
     )

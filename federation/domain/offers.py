@@ -118,7 +118,8 @@ class Offers:
         assert waiting.tasks, "a round for nobody"
         core, demand = self._core, waiting.demand
         preferred = core.router.has_preference(demand) and not self._has_spilled(waiting)
-        drawn = core.router.draw(demand, core.now, preferred=preferred, open_to=self._has_credit)
+        closed = [region for region, owed in self._owed.items() if owed >= CREDITS]
+        drawn = core.router.draw(demand, core.now, preferred=preferred, closed=closed)
         if not drawn.regions:
             self._wait(waiting, *self._why_nothing(demand))
             return
@@ -143,9 +144,6 @@ class Offers:
         for region in drawn.regions:
             self._owed[region] += 1
             self._send(region, request)
-
-    def _has_credit(self, region: str) -> bool:
-        return self._owed[region] < CREDITS
 
     def _has_spilled(self, waiting: Waiting) -> bool:
         """Whether the preferred regions have given nothing for as long as the class would wait."""
@@ -291,7 +289,7 @@ class Offers:
         core = self._core
         digest = core.spec_digest(task.spec)
         prices = core.price_version_of(run.region)
-        return grant_of(task, shape, digest, _local_retries(task), prices)
+        return grant_of(task, shape, digest, _local_retries(task), prices, core.router.policy)
 
     def _send_assignment(self, task: Task, offer: str, grant: Grant) -> None:
         data = grant.encode()

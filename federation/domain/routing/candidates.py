@@ -15,17 +15,17 @@ from federation.domain.fleet import MS
 from federation.domain.routing import weights
 from federation.domain.routing.columns import NO_KIND, Columns
 from federation.domain.routing.demand import Demand, bytes_to_move, unreachable
-from federation.domain.routing.expected.duration import bandwidth_of, expected
+from federation.domain.routing.expected.duration import expected
 from federation.domain.routing.expected.quote import quote
 from federation.domain.routing.facts import Facts
 from federation.domain.routing.filters import FILTERS
 from federation.domain.routing.fitting import suits
 from federation.domain.routing.known.latency import Estimated
+from federation.domain.routing.ratings import Ratings
 from federation.domain.routing.weights import Floats
 from intertie.model.money import Money
 from intertie.model.pool import Shape
-from intertie.model.spec import Residency
-from intertie.residency.paths import allowed
+from intertie.residency import Want, day_of, decide
 
 Bits = NDArray[np.uint16]
 Flags = NDArray[np.bool_]
@@ -44,7 +44,10 @@ class CandidateSet:
         self.position = -1
         self.revisions: tuple[object, ...] = ()
         self.fails: Bits = np.zeros(0, np.uint16)
+        self.loads = -1
         self.weight: Floats = np.zeros(0)
+        self.factor: Floats = np.zeros(0)
+        self.capacity: Floats = np.zeros(0)
         self.free: Floats = np.zeros(0)
         self.variant: NDArray[np.int16] = np.zeros(0, np.int16)
         self.slot: NDArray[np.int16] = np.zeros(0, np.int16)
@@ -54,7 +57,7 @@ class CandidateSet:
 
     def resize(self, count: int) -> None:
         """Room for so many regions; what is there is kept."""
-        for name in ("fails", "weight", "free", "variant", "slot"):
+        for name in ("fails", "factor", "free", "capacity", "variant", "slot"):
             old = getattr(self, name)
             new = np.zeros(count, old.dtype)
             new[: len(old)] = old
@@ -71,8 +74,12 @@ class CandidateSet:
             self._suits[variant] = known
         return known
 
-    def close(self) -> None:
-        """After rows were judged: who can be drawn, and the sums of their weights."""
+    def close(self, columns: Columns) -> None:
+        """After rows were judged or tasks sent: who can be drawn, and the sums of their weights."""
+        count = len(self.factor)
+        room = weights.room(self.free, columns.inflight[:count], self.capacity)
+        self.weight = room * self.factor
+        self.loads = columns.loads
         self.rows = np.flatnonzero(self.weight > 0.0)
         self.ends = np.cumsum(self.weight[self.rows]).tolist()
 
@@ -83,7 +90,9 @@ class Candidates:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self._sets: OrderedDict[Demand, CandidateSet] = OrderedDict()
-        self._places: dict[Residency, list[bool]] = {}
+        self._places: dict[Want, list[bool]] = {}
+        self._placed_by = ("", "")
+        self._ratings = Ratings(columns)
         self.hits = 0
         self.asked = 0
 
@@ -102,17 +111,21 @@ class Candidates:
                 self._sets.popitem(last=False)
         else:
             self._sets.move_to_end(demand)
-        revisions = (facts.latencies.revision, facts.prices.revision)
+        day = day_of(facts.now.utc_ms)  # rules of the policy expire
+        known = (facts.latencies.revision, facts.prices.revision)
+        revisions = (*known, facts.policy.sha256, day)
         changed = columns.since(found.position) if found.revisions == revisions else None
         if changed == []:
             self.hits += 1
+            if found.loads != columns.loads:
+                found.close(columns)
             return found
         if len(found.fails) < len(columns):
             found.resize(len(columns))
         full = changed is None or len(changed) * 2 > len(columns)
         rows = np.arange(len(columns)) if full or changed is None else np.array(changed)
         self._judge(found, rows, facts)
-        found.close()
+        found.close(columns)
         found.position, found.revisions = columns.position, revisions
         return found
 
@@ -126,15 +139,12 @@ class Candidates:
         fails |= np.where(variant >= 0, np.uint16(0), BIT["capability"])
         for name, holds in self._slow(into, rows, variant, slot, facts):
             fails |= np.where(holds, np.uint16(0), BIT[name])
-        into.fails[rows], into.free[rows] = fails, free
+        into.fails[rows], into.free[rows], into.capacity[rows] = fails, free, capacity
         into.variant[rows], into.slot[rows] = variant, slot
-        names = [columns.regions[row] for row in rows.tolist()]
-        now_ms = facts.now.utc_ms
-        success = np.array([facts.history.success(n, demand.kind, now_ms)[0] for n in names])
-        near, pull = _near(demand, names, facts), _pull(demand, names, facts)
-        room = weights.room(free, columns.inflight[rows], capacity)
-        weight = weights.product(room, success, columns.health[rows], near, pull)
-        into.weight[rows] = np.where(fails == 0, weight, 0.0)
+        success = self._ratings.of(demand.kind, facts)[rows]
+        near, pull = self._near(demand, rows, facts), self._pull(demand, rows, facts)
+        factor = weights.factor(success, columns.health[rows], near, pull)
+        into.factor[rows] = np.where(fails == 0, factor, 0.0)
 
     def _room(
         self, into: CandidateSet, rows: Rows
@@ -171,7 +181,7 @@ class Candidates:
         units = slots["free_cpu"][rows] // shape.cpu
         np.minimum(units, slots["free_memory"][rows] // shape.memory, out=units)
         if shape.devices:
-            np.minimum(units, self._columns.device_units(shape.devices)[rows], out=units)
+            np.minimum(units, self._columns.device_units(shape.devices, rows), out=units)
         most = slots["nodes"][rows] * np.maximum(1, slots["max_cpu"][rows] // shape.cpu)
         return units, most
 
@@ -193,8 +203,8 @@ class Candidates:
         if demand.only or demand.barred:
             only = frozenset(demand.only)
             by_name("placement", lambda r: (not only or r in only) and r not in demand.barred)
-        if demand.within or demand.not_within:
-            places = self._allowed(demand.residency)
+        if demand.want.is_restricted:
+            places = self._allowed(demand.want, facts)
             found.append(("residency", places[columns.place[rows]]))
         if any(not item.has_uri for item in demand.inputs):
             by_name("data", lambda r: not unreachable(demand.inputs, r))
@@ -206,12 +216,35 @@ class Candidates:
             found.append(("budget", np.array([affordable.holds(*p) for p in places_], bool)))
         return found
 
-    def _allowed(self, residency: Residency) -> Flags:
-        """Which of the numbered places a residency allows."""
-        known = self._places.setdefault(residency, [])
-        within, not_within = residency.within, residency.not_within
+    def _near(self, demand: Demand, rows: Rows, facts: Facts) -> Floats:
+        bound = demand.latency
+        if bound is None:
+            return np.ones(len(rows))
+        regions = self._columns.regions
+        found = (facts.latencies.p95(bound.origin, regions[row]) for row in rows.tolist())
+        p95 = np.array([bound.max_rtt if known is None else known.p95_ms for known in found])
+        return weights.nearness(p95, float(bound.max_rtt))
+
+    def _pull(self, demand: Demand, rows: Rows, facts: Facts) -> Floats:
+        if not demand.inputs:
+            return np.ones(len(rows))
+        moved = np.full(len(self._columns), float(bytes_to_move(demand.inputs, "")))
+        for region in {region for item in demand.inputs for region in item.at}:
+            row = self._columns.index.get(region)
+            if row is not None:
+                moved[row] = bytes_to_move(demand.inputs, region)
+        bandwidth = self._ratings.bandwidths(facts)[rows]
+        return weights.gravity(moved[rows], bandwidth, float(demand.work.ms))
+
+    def _allowed(self, want: Want, facts: Facts) -> Flags:
+        """Which of the numbered places a want allows, by the policy of now and on this day."""
+        policy, day = facts.policy, day_of(facts.now.utc_ms)
+        if (policy.sha256, day) != self._placed_by:
+            self._placed_by = (policy.sha256, day)
+            self._places.clear()
+        known = self._places.setdefault(want, [])
         for path in self._columns.places[len(known) :]:
-            known.append(allowed(path, within, not_within).allowed)
+            known.append(decide(policy, want, path, day).allowed)
         return np.array(known, bool)
 
 
@@ -222,23 +255,6 @@ def _is_near(demand: Demand, region: str, facts: Facts) -> bool:
     if known is None or known.p95_ms > bound.max_rtt:
         return False
     return bound.allow_estimated or not isinstance(known, Estimated)
-
-
-def _near(demand: Demand, names: list[str], facts: Facts) -> Floats:
-    bound = demand.latency
-    if bound is None:
-        return np.ones(len(names))
-    found = (facts.latencies.p95(bound.origin, name) for name in names)
-    p95 = np.array([bound.max_rtt if known is None else known.p95_ms for known in found])
-    return weights.nearness(p95, float(bound.max_rtt))
-
-
-def _pull(demand: Demand, names: list[str], facts: Facts) -> Floats:
-    if not demand.inputs:
-        return np.ones(len(names))
-    moved = np.array([float(bytes_to_move(demand.inputs, name)) for name in names])
-    bandwidth = np.array([bandwidth_of(name, facts)[0] for name in names])
-    return weights.gravity(moved, bandwidth, float(demand.work.ms))
 
 
 class _Affordable:

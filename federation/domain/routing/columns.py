@@ -37,11 +37,11 @@ class Columns:
         self._max_age_ns = max_age_ms * MS
         self._kind_of: dict[object, int] = {}
         self._place_of: dict[str, int] = {}
+        self.loads = 0
         self._journal: list[int] = []
         self._dropped = 0
         self._expiry: list[tuple[int, int]] = []
-        self._devices: dict[int, Ints] = {}
-        self._blocks: list[list[Mapping[int, int]]] = []
+        self._blocks: dict[int, Ints] = {}
         self._allocate(16, 1)
 
     def _allocate(self, rows: int, slots: int) -> None:
@@ -79,6 +79,12 @@ class Columns:
             self._dropped += len(self._journal) - keep
             del self._journal[:-keep]
 
+    def load(self, members: Mapping[str, Member], loaded: Iterable[str]) -> None:
+        """Take over the sends under way to regions of which nothing else has changed."""
+        for region in loaded:
+            self.inflight[self.index[region]] = members[region].inflight
+        self.loads += 1
+
     def advance(self, now: Now) -> None:
         """Mark the rows whose summaries have grown too old meanwhile."""
         while self._expiry and self._expiry[0][0] < now.boot_ns:
@@ -94,12 +100,13 @@ class Columns:
         """The rows that changed after a position; None = too many, read everything."""
         if position < self._dropped:
             return None
+        if position == self._dropped + len(self._journal):
+            return []
         return sorted(set(self._journal[position - self._dropped :]))
 
     def _add(self, region: str) -> int:
         row = self.index[region] = len(self.regions)
         self.regions.append(region)
-        self._blocks.append([])
         if row >= len(self.active):
             self._grow(2 * len(self.active), self.width)
         return row
@@ -113,7 +120,9 @@ class Columns:
         self.kind[:count, :width] = old["kind"]
         for name, column in old["slots"].items():
             self.slots[name][:count, :width] = column
-        self._devices.clear()
+        for size, column in self._blocks.items():
+            self._blocks[size] = np.zeros((rows, slots), np.int64)
+            self._blocks[size][:count, :width] = column
 
     def _fill(self, row: int, member: Member) -> None:
         summary = member.summary
@@ -130,26 +139,25 @@ class Columns:
         self.kind[row, : len(classes)] = [self._kind(c) for c in classes]
         for name, column in self.slots.items():
             column[row, : len(classes)] = [getattr(c, name) for c in classes]
-        self._blocks[row] = [c.free_blocks for c in classes]
-        for devices, units in self._devices.items():
-            self._count(units, row, devices)
+        for column in self._blocks.values():
+            column[row, :] = 0
+        for slot, c in enumerate(classes):
+            for size, nodes in c.free_blocks.items():
+                if size not in self._blocks:
+                    self._blocks[size] = np.zeros(self.kind.shape, np.int64)
+                self._blocks[size][row, slot] = nodes
         if summary is not None:
             heapq.heappush(self._expiry, (member.summary_ns + self._max_age_ns, row))
 
     # --- reads -----------------------------------------------------------------------------------
 
-    def device_units(self, devices: int) -> Ints:
+    def device_units(self, devices: int, rows: Ints) -> Ints:
         """How many units with so many devices fit into the free blocks, by row and slot."""
-        units = self._devices.get(devices)
-        if units is None:
-            units = self._devices[devices] = np.zeros(self.kind.shape, np.int64)
-            for row in range(len(self.regions)):
-                self._count(units, row, devices)
+        units: Ints = np.zeros((len(rows), self.width), np.int64)
+        for size, nodes in self._blocks.items():
+            if size >= devices:
+                units += nodes[rows] * (size // devices)
         return units
-
-    def _count(self, units: Ints, row: int, devices: int) -> None:
-        for slot, blocks in enumerate(self._blocks[row]):
-            units[row, slot] = sum(n * (block // devices) for block, n in blocks.items())
 
     def _kind(self, c: NodeClass) -> int:
         software, tags = frozenset(c.software.items()), frozenset(c.tags.items())

@@ -16,19 +16,19 @@ from intertie.model.spec import (
     Latency,
     Objective,
     Placement,
-    Residency,
     Resources,
     RunSpec,
     TaskSpec,
     Variant,
 )
 from intertie.model.validate import shapes
+from intertie.residency import Want, want_of
 
 ASSUMED_WORK_MS = 600_000
 """How long work takes of which nobody says anything: ten minutes, and it is marked as assumed."""
 MAX_CLASSES = 50_000
 
-_NO_RESIDENCY = Residency()
+_NO_WANT = Want()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Demand:
     """
 
     shapes: tuple[Shape, ...]
-    residency: Residency = _NO_RESIDENCY
+    want: Want = _NO_WANT
     only: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
@@ -88,12 +88,12 @@ class Demand:
     @property
     def within(self) -> tuple[str, ...]:
         """Where it must be."""
-        return self.residency.within
+        return self.want.within
 
     @property
     def not_within(self) -> tuple[str, ...]:
         """Where it must not be."""
-        return self.residency.not_within
+        return self.want.not_within
 
     @property
     def draws(self) -> int:
@@ -123,7 +123,7 @@ class Classes:
             spec.kind,
             work,
             inputs,
-            spec.residency,
+            want_of(spec),
             spec.placement,
             spec.latency,
             spec.objective,
@@ -148,7 +148,7 @@ def _demand(
     budget = spec.budget
     return Demand(
         shapes=_shapes(spec.resources, spec.run.variants, spec.requires),
-        residency=spec.residency,
+        want=want_of(spec),
         only=placement.only,
         never=placement.never,
         excluded=excluded,
@@ -189,6 +189,7 @@ def _work(spec: TaskSpec, history: History) -> Work:
 _ASSUMED = Work()
 
 
+@lru_cache(maxsize=10_000)
 def _step(ms: float) -> int:
     """Durations in steps of a tenth: a class is not split by what no decision would notice."""
     return round(1.1 ** round(math.log(max(ms, 1.0)) / _LOG_STEP))
@@ -200,13 +201,22 @@ _LOG_STEP = math.log(1.1)
 def _inputs(spec: TaskSpec) -> tuple[Input, ...]:
     if not (spec.run.files or spec.data or spec.model_weights):
         return ()
-    files = sum(file.size for file in spec.run.files)
-    code = (Input("files", _step(files)),) if files > 0 else ()
+    files = 0
+    for file in spec.run.files:
+        files += file.size
+    code = _code(_step(files)) if files > 0 else ()
+    if not (spec.data or spec.model_weights):
+        return code
     items = (
         Input(item.name, item.size, item.at, bool(item.uri))
         for item in (*spec.data, *spec.model_weights)
     )
     return (*code, *items)
+
+
+@lru_cache(maxsize=1_000)
+def _code(size: int) -> tuple[Input, ...]:
+    return (Input("files", size),)
 
 
 def bytes_to_move(inputs: tuple[Input, ...], region: str) -> int:

@@ -34,23 +34,26 @@ def draw_cumulated(ends: Sequence[float], seed: int, count: int) -> list[int]:
     """
     drawn: list[int] = []
     gaps: list[tuple[float, float]] = []
-    left = float(ends[-1]) if len(ends) else 0.0
-    while len(drawn) < min(count, len(ends)) and left > 0.0:
+    count = min(count, len(ends))
+    left = float(ends[-1]) if count else 0.0
+    while len(drawn) < count and left > 0.0:
         at = unit(seed, len(drawn)) * left
         for start, width in gaps:
             if at >= start:
                 at += width
         index = min(bisect_right(ends, at), len(ends) - 1)
-        start = float(ends[index - 1]) if index else 0.0
-        width = float(ends[index]) - start
+        start = ends[index - 1] if index else 0.0
+        width = ends[index] - start
         if index in drawn or width <= 0.0:  # rounding at the very edge of an interval
             index = _next(ends, drawn)
             if index < 0:
                 break
-            start = float(ends[index - 1]) if index else 0.0
-            width = float(ends[index]) - start
+            start = ends[index - 1] if index else 0.0
+            width = ends[index] - start
         drawn.append(index)
-        gaps = sorted([*gaps, (start, width)])
+        gaps.append((start, width))
+        if len(gaps) > 1:
+            gaps.sort()
         left -= width
     return drawn
 

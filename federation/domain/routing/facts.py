@@ -9,6 +9,7 @@ from federation.domain.routing.known.history import History
 from federation.domain.routing.known.latency import UNMEASURED, Latencies
 from federation.domain.routing.known.prices import Prices
 from intertie.ports import Now
+from intertie.residency import NONE, Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,4 +21,5 @@ class Facts:
     history: History
     latencies: Latencies = UNMEASURED
     prices: Prices = field(default_factory=Prices)
+    policy: Policy = NONE
     down: frozenset[str] = frozenset()

@@ -19,7 +19,7 @@ from intertie.model.money import Money
 from intertie.model.pool import NodeClass
 from intertie.model.states import RegionState, WaitReason
 from intertie.model.task import Check
-from intertie.residency.paths import allowed
+from intertie.residency import day_of, decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,12 @@ def _residency(s: Subject) -> tuple[str, str, bool]:
         need.append("within " + ", ".join(within))
     if not_within:
         need.append("not within " + ", ".join(not_within))
+    if s.demand.want.sources:
+        need.append("a transfer rule for " + ", ".join(i.name for i in s.demand.want.sources))
     path = s.member.hello.jurisdiction
-    return " and ".join(need) or "any", path, allowed(path, within, not_within).allowed
+    ruling = decide(s.facts.policy, s.demand.want, path, day_of(s.facts.now.utc_ms))
+    have = path if ruling.allowed else f"{path} ({ruling.rule}: {ruling.reason})"
+    return " and ".join(need) or "any", have, ruling.allowed
 
 
 def _data(s: Subject) -> tuple[str, str, bool]:

@@ -5,8 +5,10 @@ change nothing but caches; `learned` and `refused` are told by those who know.
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from federation.domain.fleet import Fleet, Member, Timing
 from federation.domain.routing import draw, fitting
@@ -26,6 +28,7 @@ from intertie.model.link import Offer
 from intertie.model.spec import Objective
 from intertie.model.task import Task, Verdict
 from intertie.ports import Now
+from intertie.residency import NONE, Policy
 
 KEPT_CANDIDATES = 64
 """Candidates of a decision that are kept one by one; of more, only the drawn ones are."""
@@ -49,6 +52,7 @@ class Router:
         self.history = History()
         self.latencies: Latencies = UNMEASURED
         self.prices = Prices()
+        self.policy: Policy = NONE
         self.rejections = Rejections()
         self.classes = Classes(self.history)
         self._fleet = fleet
@@ -59,6 +63,11 @@ class Router:
 
     # --- questions -------------------------------------------------------------------------------
 
+    @property
+    def regions(self) -> list[str]:
+        """The regions in the order of the rows of candidate sets."""
+        return self._columns.regions
+
     def facts(self, now: Now, down: frozenset[str] = frozenset()) -> Facts:
         """What verdicts rest on now."""
         return Facts(
@@ -67,6 +76,7 @@ class Router:
             history=self.history,
             latencies=self.latencies,
             prices=self.prices,
+            policy=self.policy,
             down=down,
         )
 
@@ -88,9 +98,11 @@ class Router:
 
     def set_of(self, demand: Demand, now: Now) -> CandidateSet:
         """The candidate set of a class, true at this moment."""
-        touched = self._fleet.take_touched()
+        touched, loaded = self._fleet.take_touched()
         if touched:
             self._columns.update(self._fleet.members, touched)
+        if loaded:
+            self._columns.load(self._fleet.members, loaded)
         return self.candidates.of(demand, self.facts(now))
 
     def could_ever(self, demand: Demand, now: Now) -> bool:
@@ -104,8 +116,8 @@ class Router:
         demand: Demand,
         now: Now,
         *,
-        preferred: bool,
-        open_to: Callable[[str], bool],
+        preferred: bool = False,
+        closed: Collection[str] = (),
     ) -> Drawn:
         """Draw regions for a round.
 
@@ -113,22 +125,26 @@ class Router:
             demand: the class.
             now: the time.
             preferred: only among those that the class prefers, if any of them can take it.
-            open_to: whether a region may be asked now (it has credit left).
+            closed: regions that may not be asked now (they have no credit left).
         """
-        found, regions = self.set_of(demand, now), self._columns.regions
-        factors = self.rejections.factors(demand, now.boot_ns)
-        rows = found.rows.tolist()
+        found, index = self.set_of(demand, now), self._columns.index
+        rows, ends = found.rows, found.ends
+        factors = dict(self.rejections.factors(demand, now.boot_ns))
+        factors |= dict.fromkeys(closed, 0.0)
         if preferred:
-            rows = self._preferred(demand, rows, now) or rows
-        pool = [
-            (row, float(found.weight[row]) * factors.get(regions[row], 1.0))
-            for row in rows
-            if open_to(regions[row])
-        ]
+            wanted = self._preferred(demand, rows.tolist(), now)
+            rows = np.array(wanted, np.int64) if wanted else rows
+        if factors or rows is not found.rows:
+            weight = found.weight.copy()
+            for region, factor in factors.items():
+                if region in index and index[region] < len(weight):
+                    weight[index[region]] *= factor
+            rows = rows[weight[rows] > 0.0]
+            ends = np.cumsum(weight[rows]).tolist()
         seed = self._rng.getrandbits(draw.SEED_BITS)
-        drawn = draw.draw([weight for _, weight in pool], seed, demand.draws)
-        names = tuple(regions[pool[index][0]] for index in drawn)
-        return Drawn(seed, names, self._kept(pool, frozenset(drawn)))
+        drawn = draw.draw_cumulated(ends, seed, demand.draws)
+        names = tuple(self.regions[rows[at]] for at in drawn)
+        return Drawn(seed, names, self._kept(rows.tolist(), ends, drawn))
 
     def has_preference(self, demand: Demand) -> bool:
         """Whether a class tries some regions before the others."""
@@ -154,21 +170,20 @@ class Router:
         return quote(demand.shapes[max(variant, 0)], facts.prices.of(region), run_ms).nanos
 
     def _kept(
-        self, pool: Sequence[tuple[int, float]], drawn: frozenset[int]
+        self, rows: Sequence[int], ends: Sequence[float], drawn: Sequence[int]
     ) -> tuple[Candidate, ...]:
         """The candidates of a decision, of a large pool only what the draw can be made again by."""
         kept: list[Candidate] = []
-        others = 0.0
-        for index, (row, weight) in enumerate(pool):
-            if len(pool) > KEPT_CANDIDATES and index not in drawn:
-                others += weight
-                continue
-            if others:
-                kept.append(Candidate(region="", weight=others))
-                others = 0.0
-            kept.append(self._candidate(row, weight))
-        if others:
-            kept.append(Candidate(region="", weight=others))
+        shown = range(len(rows)) if len(rows) <= KEPT_CANDIDATES else sorted(drawn)
+        told = 0.0
+        for at in shown:
+            before = ends[at - 1] if at else 0.0
+            if before > told:
+                kept.append(Candidate(region="", weight=before - told))
+            kept.append(self._candidate(rows[at], ends[at] - before))
+            told = ends[at]
+        if ends and ends[-1] > told:
+            kept.append(Candidate(region="", weight=ends[-1] - told))
         return tuple(kept)
 
     def _candidate(self, row: int, weight: float) -> Candidate:

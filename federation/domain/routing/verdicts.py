@@ -74,7 +74,7 @@ def _factors(s: Subject) -> tuple[Weight, ...]:
         Weight("health", health),
         Weight("nearness", near, near_assumed),
         Weight("gravity", pull, pull_assumed and moved > 0),
-        Weight("weight", float(weights.product(room, success, health, near, pull))),
+        Weight("weight", room * float(weights.factor(success, health, near, pull))),
     )
 
 

@@ -39,7 +39,7 @@ def gravity(moved: N, bandwidth: N, work_ms: float) -> N:
     return 1.0 / (1.0 + moved * 1000.0 / (bandwidth * max(work_ms, 1.0)))
 
 
-def product(room_: N, success: N, health: N, near: N, pull: N) -> N:
-    """The weight."""
-    weight: N = room_ * success**A * health**B * near * pull
-    return weight
+def factor(success: N, health: N, near: N, pull: N) -> N:
+    """What the room of a region is multiplied by."""
+    product: N = success**A * health**B * near * pull
+    return product
