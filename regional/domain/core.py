@@ -169,6 +169,11 @@ class RegionCore:
         if self.by_task.get(run.task) == run.key:
             del self.by_task[run.task]
         self.emit(Erase(SHARD, RUN, run.key))
+        self.rewrite(run)
+
+    def rewrite(self, run: RegionRun) -> None:
+        """Keep the row of a closed run."""
+        assert run.key not in self.runs, "a run that is kept is changed"
         self.emit(Write(SHARD, DONE, run.key, run, LISTED, run.ord))
 
     def run_of(self, task: str) -> RegionRun | None:

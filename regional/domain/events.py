@@ -13,6 +13,7 @@ from intertie.model.link import Assignment, FromFederation, FromRegion
 from intertie.model.spec import TaskSpec
 from intertie.residency import Policy
 from intertie.values import quick
+from regional.domain.runs.run import RegionRun
 
 
 @quick
@@ -190,10 +191,15 @@ class RemoveNode:
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adjust:
-    """The operator corrects a record: `original` are the bytes of its leaf."""
+    """The operator corrects a record: `original` are the bytes of its leaf.
+
+    `run` is the key of the record's run, `closed` its row if it was closed when that was read.
+    """
 
     ticket: int
     original: bytes
+    run: str
+    closed: RegionRun | None
     n: int
     quantity: int
     reason: str

@@ -6,7 +6,7 @@ Each order is remembered under its request_id in the commit of its effect.
 from typing import TYPE_CHECKING
 
 from intertie.drive.effects import Fail, Reply
-from intertie.errors import Reason, error
+from intertie.errors import IntertieError, Reason, error
 from intertie.metering import records
 from intertie.model.states import Outcome
 from intertie.model.token import Epoch, Token
@@ -21,6 +21,7 @@ from regional.domain.events import (
     ReturnReclaim,
     SetLending,
 )
+from regional.domain.runs.corrected import corrected, correction_refused
 from regional.domain.runs.run import RegionRun, StopOrder
 
 if TYPE_CHECKING:
@@ -79,9 +80,32 @@ class Operator:
         self._core.emit(Reply(event.ticket, after))
 
     def _adjust(self, event: Adjust) -> None:
+        live = self._core.runs.get(event.run)
+        run = live or event.closed
+        if run is None:
+            self._core.emit(Fail(event.ticket, _no_run(event.run)))
+            return
+        assert run.key == event.run, "a record is corrected with the sums of its own run"
+        refused = correction_refused(run, records.parse_record(event.original), event.quantity)
+        if refused is not None:
+            self._core.emit(Fail(event.ticket, refused))
+            return
         body = records.adjustment(
             event.original, n=event.n, quantity=event.quantity, reason=event.reason
         )
+        after = corrected(run, body["meter"], event.quantity)
+        if live is not None and after is not run:
+            self._core.change(run, after)
+        elif after is not run:
+            self._core.rewrite(after)
         self._core.pend(body)
         self._core.reserve(event.request_id, event.request_digest, body["rid"])
         self._core.emit(Reply(event.ticket, body["rid"]))
+
+
+def _no_run(key: str) -> IntertieError:
+    return error(
+        Reason.NOT_FOUND,
+        f"The run {key} of this record is not known here, so its sums are not.",
+        remedy="Try again; a run that was just closed is found the second time.",
+    )

@@ -7,8 +7,8 @@ Must not decide; that is the core's.
 import asyncio
 import hashlib
 import unicodedata
-from collections.abc import Awaitable
-from typing import Protocol
+from collections.abc import Awaitable, Mapping
+from typing import Any, Protocol
 
 from intertie.api.regional.v1 import pool_service_pb2 as pb
 from intertie.api.regional.v1 import pool_service_pb2_grpc as pb_grpc
@@ -17,6 +17,7 @@ from intertie.errors import Reason, error, invalid
 from intertie.metering import records
 from intertie.model.names import TaskName, shard_of, task_id
 from intertie.model.spec import TaskSpec
+from intertie.model.token import Token
 from intertie.model.validate import validate, with_defaults
 from intertie.pki.identity import Identity
 from intertie.ports import IdSource, Store
@@ -27,7 +28,7 @@ from intertie.transport.call import Context, caller
 from intertie.wire.canonical import request_digest
 from intertie.wire.tasks import spec_from_pb
 from intertie.wire.tokens import Tokens
-from regional.domain.core import DONE, LISTED, REQUESTS, RUN, RegionCore
+from regional.domain.core import DONE, LISTED, REQUESTS, RUN, SHARD, RegionCore
 from regional.domain.events import Adjust, CreateNative, Evict, RemoveNode
 from regional.domain.runs.run import RegionRun
 from regional.server.lending_methods import LendingMethods
@@ -265,13 +266,18 @@ class PoolServicer(LendingMethods, pb_grpc.PoolServiceServicer):
         digest = request_digest(request)
         claim = (REQUESTS, request.request_id, digest)
         async with self._adjusting:  # or two corrections of one record would get one number
-            original, rid = await self._usage(request.seq)
-            n = await self._next_number(rid)
+            original, record = await self._usage(request.seq)
+            n = await self._next_number(record["rid"])
+            key = _run_key(record)
+            body = await self._store.get(SHARD, DONE, key)
+            closed = _decode(body) if body is not None else None
 
             def make(ticket: int) -> Adjust:
                 return Adjust(
                     ticket=ticket,
                     original=original,
+                    run=key,
+                    closed=closed,
                     n=n,
                     quantity=request.quantity,
                     reason=reason,
@@ -284,7 +290,7 @@ class PoolServicer(LendingMethods, pb_grpc.PoolServiceServicer):
         assert isinstance(made, str), f"a {type(made).__name__} as answer"
         return pb.CreateAdjustmentResponse(rid=made)
 
-    async def _usage(self, seq: int) -> tuple[bytes, str]:
+    async def _usage(self, seq: int) -> tuple[bytes, Mapping[str, Any]]:
         leaf = await self._log.leaf(seq) if seq >= 0 else None
         if leaf is None:
             raise error(
@@ -295,7 +301,7 @@ class PoolServicer(LendingMethods, pb_grpc.PoolServiceServicer):
         record = records.parse_record(leaf)
         if record["kind"] != "usage":
             raise invalid("seq", f"record {seq} is a {record['kind']}; only usage is corrected")
-        return leaf, str(record["rid"])
+        return leaf, record
 
     async def _next_number(self, rid: str) -> int:
         for n in range(1, MAX_ADJUSTMENTS):
@@ -320,6 +326,12 @@ class PoolServicer(LendingMethods, pb_grpc.PoolServiceServicer):
             )
         assert isinstance(core, RegionCore), "the core of a region"
         return core
+
+
+def _run_key(record: Mapping[str, Any]) -> str:
+    """The key of the run that a record is of; all its placements are one run."""
+    epoch = Token.parse(record["run"]).epoch
+    return f"{TaskName(record['project'], record['task'])}@{epoch}"
 
 
 def _principal(identity: Identity) -> str:

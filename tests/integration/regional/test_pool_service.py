@@ -196,6 +196,13 @@ async def test_usage_is_corrected_by_new_records(place: Any, spec: Any) -> None:
         assert (await pool.CreateAdjustment(request)).rid == rids[-1]
     assert rids == [f"{usage['rid']}/adj/1", f"{usage['rid']}/adj/2"]
     await eventually(lambda: len(records("adjustment")) == 2, WITHIN_S, what="both in the log")
+    for quantity in (-usage["quantity"], 10**15):  # the run is closed by now, or soon
+        wrong = pb.CreateAdjustmentRequest(
+            seq=usage["seq"], quantity=quantity, reason="x", request_id=_request_id(7)
+        )
+        refused = await _refused(pool.CreateAdjustment(wrong))
+        assert refused.reason is Reason.INVALID_FIELD
+        assert "quantity" in str(refused)
     beyond = pb.CreateAdjustmentRequest(
         seq=10**6, quantity=1, reason="x", request_id=_request_id(8)
     )

@@ -390,24 +390,95 @@ def test_evicting_what_does_not_run_is_not_found(linked: Any) -> None:
     assert fail.error.reason is Reason.NOT_FOUND
 
 
-def test_an_adjustment_cites_the_leaf_that_it_corrects(running: Any) -> None:
-    region, _, order = running
-    region.sample("n1", order, 1)
-    body = next(r for r in region.records("usage") if r["meter"] == "cpu.held_core_ms")
+def adjust(region: Any, body: Any, quantity: int, closed: Any = None) -> tuple[Any, Any]:
+    """The answer to a correction of a record: what it made, or the refusal."""
     leaf = records.seal(body, seq=17, recorded_ms=1, salt="0" * 32)
+    n = 1 + len(region.records("adjustment"))
     event = Adjust(
         ticket=3,
         original=leaf,
-        n=1,
-        quantity=-500,
+        run=f"projects/{body['project']}/tasks/{body['task']}@{body['run'].partition('.')[0]}",
+        closed=closed,
+        n=n,
+        quantity=quantity,
         reason="agreed",
-        request_id="a",
+        request_id=f"a{n}",
         request_digest="d",
     )
-    (reply,) = [e for e in region.do(event) if isinstance(e, Reply)]
+    out = region.do(event)
+    made = [e.value for e in out if isinstance(e, Reply)]
+    refused = [e.error for e in out if isinstance(e, Fail)]
+    return made[0] if made else None, refused[0] if refused else None
+
+
+def cpu_held(region: Any) -> Any:
+    return next(r for r in region.records("usage") if r["meter"] == "cpu.held_core_ms")
+
+
+def test_an_adjustment_cites_the_leaf_and_updates_what_is_billed(running: Any) -> None:
+    region, _, order = running
+    region.sample("n1", order, 1)
+    body = cpu_held(region)
+    made, _ = adjust(region, body, -500)
     (adjustment,) = region.records("adjustment")
-    assert reply.value == adjustment["rid"] == f"{body['rid']}/adj/1"
+    assert made == adjustment["rid"] == f"{body['rid']}/adj/1"
     assert (adjustment["quantity"], adjustment["adjusts"]["seq"]) == (-500, 17)
+    (run,) = region.core.runs.values()
+    assert run.billed["cpu.held_core_ms"] == body["quantity"] - 500
+
+
+def test_an_adjustment_beyond_zero_or_the_cap_is_refused_by_field(running: Any) -> None:
+    region, _, order = running
+    region.sample("n1", order, 1)
+    body = cpu_held(region)
+    (run,) = region.core.runs.values()
+    room = run.caps["cpu.held_core_ms"] - body["quantity"]
+    for quantity, what in (
+        (-body["quantity"] - 1, "more than the"),
+        (room + 1, "its grant allows"),
+    ):
+        made, refused = adjust(region, body, quantity)
+        assert made is None
+        assert refused.reason is Reason.INVALID_FIELD
+        assert what in str(refused)
+    assert region.records("adjustment") == []
+    assert adjust(region, body, -body["quantity"])[0]
+    made, refused = adjust(region, body, -1)
+    assert made is None
+    assert "leaves -1 of cpu.held_core_ms" in str(refused)
+    assert adjust(region, body, room)[0]
+
+
+def test_a_run_may_bill_again_what_was_taken_back(running: Any) -> None:
+    region, _, order = running
+    region.sample("n1", order, 1)
+    body = cpu_held(region)
+    (run,) = region.core.runs.values()
+    assert adjust(region, body, -body["quantity"])[0]
+    region.sample("n1", order, 2)
+    (after,) = region.core.runs.values()
+    assert 0 < after.billed["cpu.held_core_ms"] <= run.caps["cpu.held_core_ms"]
+
+
+def test_usage_of_a_closed_run_is_corrected_in_its_row(running: Any) -> None:
+    region, _, order = running
+    region.sample("n1", order, 1)
+    body = cpu_held(region)
+    (run,) = region.core.runs.values()
+    region.core.runs.clear()
+    region.core.by_task.clear()
+    assert adjust(region, body, -1)[1].reason is Reason.NOT_FOUND
+    assert adjust(region, body, -7, closed=run)[0]
+    assert region.rows["done", run.key].billed["cpu.held_core_ms"] == body["quantity"] - 7
+
+
+def test_what_only_informs_is_corrected_without_touching_the_bill(running: Any) -> None:
+    region, _, order = running
+    region.sample("n1", order, 1)
+    (before,) = region.core.runs.values()
+    used = next(r for r in region.records("usage") if r["meter"] == "mem.used_mib_ms")
+    assert adjust(region, used, 10**15)[0]
+    assert list(region.core.runs.values()) == [before]
 
 
 def test_failure_classes_reach_the_federation(running: Any, ask: Any) -> None:
