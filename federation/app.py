@@ -31,6 +31,7 @@ from federation.domain.core import (
     FederationCore,
 )
 from federation.domain.drains import DRAIN, Drain
+from federation.domain.events import PolicyChanged
 from federation.domain.learning import HISTORY
 from federation.domain.payers import ProjectRecord
 from federation.domain.region_record import RegionRecord
@@ -43,6 +44,9 @@ from federation.server.enrollment.office import Access, Office
 from federation.server.enrollment.serving import add_enrollment
 from federation.server.enrollment.signing import Signer
 from federation.server.metering.logs import Origins
+from federation.server.policy.book import PolicyBook
+from federation.server.policy.egress import Egress
+from federation.server.region.checks import POLICY
 from federation.server.region.links import Links
 from federation.server.serving import Needs, add_services
 from federation.server.task.changes import Changes
@@ -59,6 +63,7 @@ from intertie.pki.check import PeerCheck
 from intertie.pki.join.requests import JoinRequest
 from intertie.pki.load import IdentityDirectory
 from intertie.ports import Clock, IdSource, Now, Store
+from intertie.residency import NONE, Policy
 from intertie.store.blob_collector import BlobCollector
 from intertie.store.blobs import BlobStore
 from intertie.store.codec import decoder, encode
@@ -118,6 +123,7 @@ class Application:
         self._retention: Retention | None = None
         self._grant_reads: GrantReads | None = None
         self._enrollment: Opened | None = None
+        self._book: PolicyBook | None = None
         self._renewal: Renewal | None = None
         self._collector: BlobCollector | None = None
         self._task_retention: TaskRetention | None = None
@@ -158,17 +164,20 @@ class Application:
         self._links.close_all(stopping)
         if self._server is not None:
             await self._server.stop(STOP_GRACE_S)
-        if self._telemetry is not None:
-            await self._telemetry.stop()
-        if self._retention is not None:
-            await self._retention.stop()
-        if self._collector is not None:
-            await self._collector.stop()
-        if self._task_retention is not None:
-            await self._task_retention.stop()
+        for part in (
+            self._telemetry,
+            self._retention,
+            self._collector,
+            self._task_retention,
+        ):
+            if part is not None:
+                await part.stop()
         if self._renewal is not None:
             await self._renewal.stop()
             self._renewal = None
+        if self._book is not None:
+            await self._book.close()
+            self._book = None
         if self._enrollment is not None:
             await self._enrollment.close()
             self._enrollment = None
@@ -188,7 +197,12 @@ class Application:
         self._prices = read_prices(config.prices_file)
         prices = await adopt_prices(self._store, self._prices, keys.statements)
         pump = self._pump = self._make_pump(self._store, keys)
+        opened = self._enrollment = await open_enrollment(config, self._store, self.bans)
+        self._book = PolicyBook(self._store, opened.ledger, self._clock, self._policy_changed)
         await pump.start()
+        await self._book.open()
+        if isinstance(opened.ledger, EtcdClient):
+            self._book.follow(opened.ledger)
         origins = Origins(self._regions, config.trust_domain)
         mirror = Mirror(
             self._store,
@@ -208,7 +222,7 @@ class Application:
         self.port = self._server.listen(config.listen)
         if config.enrollment.listen:
             self.join_port = self._server.listen(config.enrollment.listen, anonymous=True)
-        await self._open_to_joiners(pump, self._store, keys)
+        await self._open_to_joiners(pump, keys)
         await self._server.start()
         self._telemetry = TelemetryServer(self.metrics.registry, lambda: pump.is_loaded)
         self.metrics_port = await self._telemetry.start(config.metrics_port)
@@ -235,9 +249,10 @@ class Application:
         tasks.set_function(lambda: pump.drive.view.count(LIVE))
         regions.set_function(lambda: len(self._links))
 
-    async def _open_to_joiners(self, pump: Pump, store: Store, keys: Keys) -> None:
+    async def _open_to_joiners(self, pump: Pump, keys: Keys) -> None:
         """Add the services by which regions and people join."""
-        opened = self._enrollment = await open_enrollment(self.config, store, self.bans)
+        opened = self._enrollment
+        assert opened is not None, "opened at the start"
         signer = None
         if opened.authority is not None:
             signer = Signer(opened.authority, self._clock)
@@ -290,6 +305,16 @@ class Application:
         assert self._pump is not None, "regions are asked for while serving"
         record = self._pump.drive.view.get(REGION, region)
         return record if isinstance(record, RegionRecord) else None
+
+    def _policy_changed(self, policy: Policy) -> None:
+        assert self._book is not None, "the book tells of its own changes"
+        assert self._pump is not None, "the pump starts before the book opens"
+        self._pump.tell(PolicyChanged(policy=policy))
+        self._links.tell_all(POLICY, self._book.update())
+
+    def _place_of(self, region: str) -> str:
+        record = self._record_of(region)
+        return record.jurisdiction if record is not None else ""
 
     def _hang_up(self, effect: HangUp) -> None:
         self._links.close(effect.region, effect.why)
@@ -352,6 +377,7 @@ class Application:
             price_version=self._prices.version,
             prices=Prices(self._prices),
             spec_digest=self._specs.digest,
+            policy=self._book.policy if self._book is not None else NONE,
             max_open=self.config.limits.open_tasks_per_project,
             replica=self.config.replica,
             shard_epochs={head.shard: head.epoch for head in self._pump.heads.values()},
@@ -386,7 +412,8 @@ class Application:
         origins: Origins,
         prices: Mapping[str, PriceList],
     ) -> Needs:
-        relay = Relay(self._links.send)
+        relay, book = Relay(self._links.send), self._book
+        assert book is not None, "opened before it is served"
         return Needs(
             pump=pump,
             tasks=tasks,

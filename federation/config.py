@@ -10,6 +10,7 @@ from pydantic_settings import SettingsConfigDict
 
 from federation.domain.fleet import Timing
 from intertie.config import Bytes, Millis, Section, Settings, of_text
+from intertie.model.jurisdiction import path_fault
 from intertie.store.blobs import BlobLimits
 from intertie.store.retention import KEEP_MS
 
@@ -230,6 +231,16 @@ class Config(Settings):
         default=None,
         description="key.pem cert.pem chain.pem trust.pem; <state_dir>/identity if absent.",
     )
+    jurisdiction: str = Field(
+        default="",
+        description="Where this replica is, as a path like DE/DE-HE/fra1. It relays logs and "
+        "outputs: without a place, none of tasks with a residency.",
+    )
+    readers: dict[str, str] = Field(
+        default={},
+        description="Where those who read logs and outputs are: a path by project, or by "
+        "admin/NAME. Who is not here gets none of tasks with a residency.",
+    )
     store: str = Field(
         default="", description="URL of the store; SQLite below the state directory if empty."
     )
@@ -248,6 +259,15 @@ class Config(Settings):
     retention: RetentionSection = RetentionSection()
     etcd: EtcdSection = EtcdSection()
     enrollment: EnrollmentSection = EnrollmentSection()
+
+    @model_validator(mode="after")
+    def _places_are_paths(self) -> "Config":
+        places = {"jurisdiction": self.jurisdiction}
+        places |= {f"readers.{name}": path for name, path in self.readers.items()}
+        for name, path in places.items():
+            if path and (fault := path_fault(path)):
+                raise ValueError(f"{name}: {fault}")
+        return self
 
     @model_validator(mode="after")
     def _joiners_can_dial(self) -> "Config":

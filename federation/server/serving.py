@@ -8,6 +8,9 @@ from federation.server.metering.grants import Grants
 from federation.server.metering.logs import MeteringLogs, Origins
 from federation.server.metering.service import MeteringServicer
 from federation.server.metering.statements import Statements
+from federation.server.policy.book import PolicyBook
+from federation.server.policy.egress import Egress
+from federation.server.policy.service import PolicyServicer
 from federation.server.region.link_service import LinkServicer
 from federation.server.region.links import Links
 from federation.server.task.changes import Changes
@@ -19,6 +22,7 @@ from federation.server.task.submit import Submissions
 from federation.server.task.watch import Watches
 from intertie.api.federation.v1.blob_service_pb2_grpc import add_BlobServiceServicer_to_server
 from intertie.api.federation.v1.link_service_pb2_grpc import add_LinkServiceServicer_to_server
+from intertie.api.federation.v1.policy_service_pb2_grpc import add_PolicyServiceServicer_to_server
 from intertie.api.federation.v1.task_service_pb2_grpc import add_TaskServiceServicer_to_server
 from intertie.api.metering.v1.metering_service_pb2_grpc import (
     add_MeteringServiceServicer_to_server,
@@ -29,6 +33,7 @@ from intertie.metering.log.note import Key
 from intertie.model.link import Bytes
 from intertie.pki.identity import Identity
 from intertie.ports import Clock, IdSource
+from intertie.residency import Policy
 from intertie.store.blobs import BlobStore
 from intertie.store.pump import Pump
 from intertie.transport.blobs import BlobServicer
@@ -77,6 +82,8 @@ def add_services(server: Server, needs: Needs) -> None:
     add_TaskServiceServicer_to_server(_tasks(needs, tasks), server)
     add_MeteringServiceServicer_to_server(_metering(needs), server)
     add_BlobServiceServicer_to_server(BlobServicer(needs.blobs, rights=needs.rights), server)
+    policies = PolicyServicer(needs.book, needs.pump, needs.tokens, needs.clock)
+    add_PolicyServiceServicer_to_server(policies, server)
     add_LinkServiceServicer_to_server(
         LinkServicer(
             needs.pump,
@@ -101,13 +108,16 @@ def _metering(needs: Needs) -> MeteringServicer:
 
 
 def _tasks(needs: Needs, tasks: Tasks) -> TaskServicer:
+    def policy() -> Policy:
+        return needs.book.policy
+
     return TaskServicer(
         needs.pump,
         needs.clock,
         tasks=tasks,
-        submissions=Submissions(needs.pump, tasks, needs.rights, needs.clock, needs.ids),
+        submissions=Submissions(needs.pump, tasks, needs.rights, needs.clock, needs.ids, policy),
         lists=Lists(tasks, needs.pump.store, needs.tokens),
         watches=Watches(needs.changes, tasks, needs.tokens, needs.clock),
-        files=Files(tasks, needs.changes, needs.relay),
+        files=Files(tasks, needs.changes, needs.relay, needs.egress),
         principal_of=needs.principal_of,
     )

@@ -15,7 +15,8 @@ from intertie.model.token import Token
 from intertie.pki.identity import Identity
 from intertie.transport.versions import agree
 
-FEATURES = ("read_bytes", "digest")
+POLICY = "policy"
+FEATURES = ("read_bytes", "digest", POLICY)
 """Optional features that this version speaks."""
 
 MAX_INCARNATION = 64

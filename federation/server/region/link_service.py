@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 
 from federation.domain.events import Heard, LinkDown, LinkUp
-from federation.server.region.checks import FEATURES, check_hello, check_message
+from federation.server.region.checks import FEATURES, POLICY, check_hello, check_message
 from federation.server.region.links import Link, Links
 from intertie.api.federation.v1 import link_service_pb2 as pb
 from intertie.api.federation.v1 import link_service_pb2_grpc as pb_grpc
 from intertie.errors import Reason, error, invalid
-from intertie.model.link import Bytes, FederationHello, RegionHello
+from intertie.model.link import Bytes, FederationHello, PolicyUpdate, RegionHello
 from intertie.store.pump import Pump
 from intertie.telemetry.logs import logger
 from intertie.transport.call import Context, caller
@@ -76,6 +76,8 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
         link = self._links.open(hello)
         try:
             await self._admit(link, self._welcome(protocol, hello))
+            if POLICY in hello.features:
+                link.send(self._policy())
             _log.info("region attached", region=hello.region, incarnation=hello.incarnation)
             await self._serve(link, first, requests, context)
         finally:

@@ -76,6 +76,12 @@ class Links:
             return False
         return link.send(message)
 
+    def tell_all(self, feature: str, message: FromFederation) -> None:
+        """Queue a message to every region that speaks a feature."""
+        for link in self._by_region.values():
+            if feature in link.hello.features:
+                link.send(message)
+
     def close(self, region: str, reason: IntertieError) -> None:
         """End the stream of one region, if it has one."""
         link = self._by_region.get(region)

@@ -5,8 +5,10 @@ Must not read ahead of the client: one chunk is asked for when the one before wa
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Protocol
 
+from federation.server.policy.egress import Egress
 from federation.server.task.changes import Changes
 from federation.server.task.lists import outputs_of, run_of
 from federation.server.task.reads import Tasks, not_found
@@ -16,6 +18,7 @@ from intertie.model.link import Bytes, ReadBytes
 from intertie.model.names import TaskName
 from intertie.model.states import RunState
 from intertie.model.task import Run, StoredFile, Task
+from intertie.transport.call import caller
 
 CHUNK = 64 << 10
 FOLLOW_WAIT_MS = 5_000
@@ -35,10 +38,11 @@ class Relay(Protocol):
 class Files:
     """Serves ReadTaskLogs and ReadTaskOutput."""
 
-    def __init__(self, tasks: Tasks, changes: Changes, relay: Relay) -> None:
+    def __init__(self, tasks: Tasks, changes: Changes, relay: Relay, egress: Egress) -> None:
         self._tasks = tasks
         self._changes = changes
         self._relay = relay
+        self._egress = egress
 
     async def logs(self, request: pb.ReadTaskLogsRequest) -> AsyncIterator[pb.ReadTaskLogsResponse]:
         """Stream one log of one run; with `follow`, until the run has ended."""
@@ -50,13 +54,14 @@ class Files:
             if value < 0:
                 raise invalid(field, "must not be negative")
         run = await self._run(name, request)
+        relay, reader = await self._may_read(name, run)
         # Only who keeps a log knows where it ends: a negative offset counts from there.
         offset = -request.tail_bytes or request.offset
         while True:
             has_ended = await self._has_ended(name, run.n)  # asked first: what follows is its all
             wait_ms = FOLLOW_WAIT_MS if request.follow else 0
             asked = _question(name, run, offset, stream=stream, rank=request.rank, wait_ms=wait_ms)
-            answer = await self._relay.read(run.region, asked)
+            answer = await self._relay.read(run.region, replace(asked, relay=relay, reader=reader))
             if answer.data:
                 yield pb.ReadTaskLogsResponse(data=answer.data, offset=answer.offset)
             if answer.final or (not answer.data and (has_ended or not request.follow)):
@@ -74,10 +79,11 @@ class Files:
         file, run = _output(task, request.path)
         if not 0 <= request.offset <= file.size:
             raise invalid("offset", f"{request.offset} is not between 0 and {file.size}")
+        relay, reader = await self._may_read(name, run)
         offset = request.offset
         while offset < file.size:
             asked = _question(name, run, offset, path=file.path)
-            answer = await self._relay.read(run.region, asked)
+            answer = await self._relay.read(run.region, replace(asked, relay=relay, reader=reader))
             if answer.data:
                 yield pb.ReadTaskOutputResponse(data=answer.data, offset=answer.offset)
             if answer.final or not answer.data:
@@ -91,6 +97,14 @@ class Files:
             await self._changes.wait(FOLLOW_WAIT_MS / 1000)
             task = await self._tasks.get(name)
         return run_of(task, request.run)
+
+    async def _may_read(self, name: TaskName, run: Run) -> tuple[str, str]:
+        """The places on the way of the bytes, for the region; RESIDENCY_VIOLATION if one may not
+        have them.
+        """
+        who = caller()
+        self._egress.check(await self._tasks.get(name), run.region, who)
+        return self._egress.relay, self._egress.reader(who)
 
     async def _has_ended(self, name: TaskName, n: int) -> bool:
         run = run_of(await self._tasks.get(name), n)

@@ -4,7 +4,7 @@ Checks here are of the request alone; what depends on state is the core's. Items
 the core at once, so they share a commit, and each has its own result.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from federation.domain.blobs import blobs_of
@@ -22,6 +22,8 @@ from intertie.model.task import Task
 from intertie.model.validate import validate, with_defaults
 from intertie.pki.identity import Identity
 from intertie.ports import Clock, IdSource
+from intertie.residency import NONE, Policy
+from intertie.residency.areas import check_against
 from intertie.store.pump import Make, Named, Pump
 from intertie.transport.status import status_of
 from intertie.wire.canonical import request_digest, spec_sha256
@@ -49,16 +51,24 @@ class Submissions:
         uploads: a task names only what its project has uploaded.
         clock: the time, for tasks that are checked and not created.
         ids: makes the ids of tasks.
+        policy: the residency policy that holds.
     """
 
     def __init__(
-        self, pump: Pump, tasks: Tasks, uploads: Uploads, clock: Clock, ids: IdSource
+        self,
+        pump: Pump,
+        tasks: Tasks,
+        uploads: Uploads,
+        clock: Clock,
+        ids: IdSource,
+        policy: Callable[[], Policy] = lambda: NONE,
     ) -> None:
         self._pump = pump
         self._tasks = tasks
         self._uploads = uploads
         self._clock = clock
         self._ids = ids
+        self._policy = policy
 
     async def create(self, request: pb.CreateTaskRequest, caller: Identity, principal: str) -> Task:
         """Create one task or array; durable when it returns. The first task of an array."""
@@ -133,6 +143,7 @@ class Submissions:
     def _spec(self, message: task_spec_pb2.TaskSpec, project: str) -> TaskSpec:
         spec = spec_from_pb(message)
         validate(spec)
+        check_against(self._policy(), spec)
         if spec.project and spec.project != project:
             raise invalid("project", f"{spec.project} is not the project of the request")
         return with_defaults(spec)

@@ -1,0 +1,1 @@
+"""PolicyService, and what a replica's egress asks of the policy."""
