@@ -60,6 +60,7 @@ from regional.domain.core import DONE, PENDING, REQUESTS, RUN, SHARD, RegionCore
 from regional.domain.events import ToFederation, ToNode, UsagePending
 from regional.domain.lending.lender import LENDING, POOL, RECLAIM
 from regional.domain.nodes.fencing import UNFENCED
+from regional.domain.nodes.removal import REMOVED, Removed
 from regional.domain.residence import POLICY, KnownPolicy
 from regional.domain.runs.run import RegionRun
 from regional.domain.settings import Site
@@ -245,6 +246,7 @@ class Application:
             decoders={
                 RUN: decoder(RegionRun),
                 UNFENCED: decoder(RegionRun),
+                REMOVED: decoder(Removed),
                 LENDING: decoder(Lending),
                 RECLAIM: decoder(Reclaim),
                 POOL: decoder(Quantity),

@@ -31,6 +31,7 @@ from regional.domain.lending.lender import LENDING, POOL, RECLAIM, Lender
 from regional.domain.nodes.downward import Downward
 from regional.domain.nodes.fencing import UNFENCED, Fencing
 from regional.domain.nodes.pool import Held, Node
+from regional.domain.nodes.removal import REMOVED, Removal, Removed
 from regional.domain.operator import Operator
 from regional.domain.residence import POLICY, KnownPolicy, Residence
 from regional.domain.runs.ends import Ends
@@ -72,6 +73,7 @@ class RegionCore:
         self.ends = Ends(self)
         self.progress = Progress(self)
         self.fencing = Fencing(self)
+        self.removal = Removal(self)
         self.lender = Lender(self)
         self.residence = Residence(self)
         self.operator = Operator(self)
@@ -79,6 +81,9 @@ class RegionCore:
             if row.kind == UNFENCED:
                 assert isinstance(row.value, RegionRun), "a row of a placement holds its run"
                 self.fencing.load(row.value)
+            if row.kind == REMOVED:
+                assert isinstance(row.value, Removed), "of a node that was declared dead"
+                self.removal.load(row.value)
             if row.kind in (LENDING, RECLAIM, POOL):
                 assert isinstance(row.value, Lending | Reclaim | Quantity), "of what is lent"
                 self.lender.load(row.value)

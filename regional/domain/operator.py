@@ -44,7 +44,7 @@ class Operator:
             case Adjust():
                 self._adjust(event)
             case RemoveNode():
-                self._core.downward.remove(event)
+                self._core.removal.ordered(event)
             case SetLending() | CreateReclaim() | ReturnReclaim():
                 self._core.lender.ordered(event)
 

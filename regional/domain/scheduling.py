@@ -112,7 +112,7 @@ class Scheduling:
         ruling = core.residence.offers(request)
         if not ruling.allowed:
             return self._answer(request, -1, 0, 0, f"residency: {ruling.reason}")
-        whole = [Room.whole(node) for node in core.nodes.values() if node.link]
+        whole = [Room.whole(node) for node in core.nodes.values() if node.takes_work]
         quota = core.lender.quota()
         for variant, asked in enumerate(request.shapes):
             shape = core.lender.shape(asked)

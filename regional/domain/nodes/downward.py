@@ -8,11 +8,8 @@ over, and only then may they start elsewhere; the others wait for the node, for 
 from typing import TYPE_CHECKING
 
 from intertie.capability.derive import History, tags
-from intertie.drive.effects import Fail, Reply
-from intertie.errors import Reason, error
 from intertie.model.agentlink import (
     AckRun,
-    AgentHello,
     AgentLease,
     AgentRunUpdate,
     AgentWelcome,
@@ -24,8 +21,8 @@ from intertie.model.agentlink import (
 )
 from intertie.model.states import RUN_TRANSITIONS, Outcome, RunState
 from intertie.model.token import Token
-from regional.domain.events import NodeDown, NodeSaid, NodeUp, RemoveNode, ToNode
-from regional.domain.nodes.fencing import is_dead
+from regional.domain.events import NodeDown, NodeSaid, NodeUp, ToNode
+from regional.domain.nodes.fencing import is_dead, life_of
 from regional.domain.nodes.orders import start_order
 from regional.domain.nodes.pool import Node
 from regional.domain.runs import run as lifecycle
@@ -62,7 +59,7 @@ class Downward:
     def start(self, run: RegionRun, node: str, devices: tuple[int, ...]) -> None:
         """Place a run on a node: durable first, with its placement record; then it is sent."""
         core = self._core
-        assert core.nodes[node].link, "a run is placed on a node that answers"
+        assert core.nodes[node].takes_work, "a run is placed on a node that answers, owing nothing"
         hello = core.nodes[node].hello
         place = hello.site or core.site.jurisdiction
         ruling = core.residence.ruling(run.spec, place)
@@ -165,6 +162,7 @@ class Downward:
         core.nodes[hello.node] = node
         core.lender.attached()
         unfenced = core.fencing.attached(hello)
+        core.removal.attached(node)
         self._silent.discard(hello.node)
         self.send(
             hello.node,
@@ -255,6 +253,8 @@ class Downward:
 
     def _updated(self, node: Node, update: AgentRunUpdate) -> None:
         self._core.fencing.heard(node.id, update)
+        if self._core.removal.heard(node, update):
+            return
         run = self.run_of(node, update.task, update.token)
         if run is None or not run.is_live:
             self._not_ours(node.id, update.task, update.token, update.state)
@@ -291,39 +291,11 @@ class Downward:
         )
         self.send(node, stop)
 
-    # --- what an operator knows ------------------------------------------------------------------
-
-    def remove(self, event: RemoveNode) -> None:
-        """An operator attests that a node is dead: that is proof of death for all that it held.
-
-        The way out for runs that never start elsewhere by silence alone. What such a node still
-        has, should it come back, is of an older token, and is stopped.
-        """
-        core, node = self._core, self._core.nodes.get(event.node)
-        held = core.held.get(event.node)
-        if node is None and held is None:
-            message = f"There is no node {event.node[:63]}."
-            core.emit(
-                Fail(event.ticket, error(Reason.NOT_FOUND, message, remedy="List the nodes."))
-            )
-            return
-        if node is not None and node.link:
-            message = f"{event.node} is attached: it lives, and can stop its runs itself."
-            remedy = "Evict its runs; remove it when it is switched off."
-            core.emit(Fail(event.ticket, error(Reason.WRONG_STATE, message, remedy=remedy)))
-            return
-        runs = list(held.runs.values()) if held is not None else []
-        for run in runs:
-            core.ends.lost(
-                run, f"an operator declared {event.node} dead: {event.reason}", dead=True
-            )
-        core.fencing.removed(event.node)
-        core.nodes.pop(event.node, None)
-        self._silent.discard(event.node)
+    def forget(self, node: str) -> None:
+        """A node is no more: its silence is no news."""
+        self._core.nodes.pop(node, None)
+        self._silent.discard(node)
         self._schedule()
-        core.reserve(event.request_id, event.request_digest, str(len(runs)))
-        core.emit(Reply(event.ticket, len(runs)))
-        core.scheduling.freed()
 
     # --- silence ---------------------------------------------------------------------------------
 
@@ -369,11 +341,6 @@ class Downward:
         known = self._core.nodes.get(node)
         if known is not None and known.link:
             self._core.emit(ToNode(node=node, link=known.link, message=message))
-
-
-def life_of(hello: AgentHello) -> str:
-    """Under which no process of an earlier one can live: the boot, and the life of the keeper."""
-    return f"{hello.boot_id}/{hello.keeper_incarnation}"
 
 
 def may_run(before: RunState, after: RunState) -> bool:

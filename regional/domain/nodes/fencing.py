@@ -65,11 +65,6 @@ class Fencing:
                 open_.append(run)
         return open_
 
-    def removed(self, node: str) -> None:
-        """An operator attests that the node is dead."""
-        for run in list(self._held(node).unfenced.values()):
-            self._drop(run)
-
     def _drop(self, run: RegionRun) -> None:
         self._held(run.node).let_go(run.placement)
         self._core.emit(Erase(SHARD, UNFENCED, run.placement))
@@ -96,6 +91,11 @@ def is_dead(run: RegionRun, hello: AgentHello) -> bool:
     boot, _, keeper = run.life.partition("/")
     other_keeper = keeper != hello.keeper_incarnation
     return boot != hello.boot_id or (other_keeper and not run.unkillable)
+
+
+def life_of(hello: AgentHello) -> str:
+    """Under which no process of an earlier one can live: the boot, and the life of the keeper."""
+    return f"{hello.boot_id}/{hello.keeper_incarnation}"
 
 
 def placement_of(task: str, token: Token) -> str:

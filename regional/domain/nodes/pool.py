@@ -27,6 +27,11 @@ class Held:
     disk: int = 0
     devices: set[int] = field(default_factory=set)
 
+    @property
+    def is_taken(self) -> bool:
+        """Whether anything is held."""
+        return bool(self.runs or self.unfenced)
+
     def put(self, run: RegionRun) -> None:
         """Add a run, or replace it by what it has become; a placement keeps its shape."""
         assert run.is_live, "an ended run holds nothing"
@@ -72,7 +77,8 @@ class Node:
     """One node that has attached in this life of the region. Instants in boot_ns.
 
     `link` 0 = not attached now. `granted_ns` is when its lease was last granted. It was lost
-    `faults` times since `since_ns`; `tags` are what it can do.
+    `faults` times since `since_ns`; `tags` are what it can do. `owes` names placements whose end it
+    has to report before it gets work, for it was declared dead and came back.
     """
 
     hello: AgentHello
@@ -86,6 +92,12 @@ class Node:
     since_ns: int = 0
     faults: int = 0
     tags: Mapping[str, str] = field(default_factory=dict)
+    owes: set[str] = field(default_factory=set)
+
+    @property
+    def takes_work(self) -> bool:
+        """Whether runs may be placed on it."""
+        return bool(self.link) and not self.owes
 
     @property
     def id(self) -> str:
@@ -127,7 +139,7 @@ def classes(nodes: Iterable[Node], declared: Iterable[str] = ()) -> tuple[NodeCl
     """
     groups: dict[tuple[str, ...], list[Node]] = {}
     for node in nodes:
-        if node.link:
+        if node.takes_work:
             groups.setdefault(_kind(node), []).append(node)
     given = frozenset(declared)
     return tuple(_class(group, given) for _, group in sorted(groups.items()))

@@ -123,8 +123,8 @@ class Room:
 
 
 def rooms(nodes: Iterable[Node]) -> list[Room]:
-    """The rooms of the nodes that answer."""
-    return [Room.of(node) for node in nodes if node.link]
+    """The rooms of the nodes that take work."""
+    return [Room.of(node) for node in nodes if node.takes_work]
 
 
 def best(rooms_: Iterable[Room], shape: Shape, excluded: Iterable[str]) -> Room | None:

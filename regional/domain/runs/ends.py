@@ -99,7 +99,7 @@ class Ends:
         return run.native or any(
             node.id not in bad and Room.whole(node).fits(run.shape)
             for node in self._core.nodes.values()
-            if node.link
+            if node.takes_work
         )
 
     def _requeue(self, before: RegionRun, seen: RegionRun, cause: Cause) -> None:

@@ -13,7 +13,7 @@ from intertie.model.pool import NodeCapability
 from intertie.model.spec import Accelerators, Resources, RunSpec, TaskSpec, Tolerance
 from intertie.model.states import OnDisconnect, RunState
 from intertie.model.token import Epoch, Token
-from regional.domain.events import Evict, FederationDown, ToNode
+from regional.domain.events import Evict, FederationDown, RemoveNode, ToNode
 
 GIB = 1 << 30
 BIG = 1 << 50
@@ -50,6 +50,7 @@ class History:
             "end": self.end,
             "cancel": self.cancel,
             "evict": self.evict,
+            "remove": self.remove,
             "time": self.time,
             "restart": self.restart,
             "relink": self.relink,
@@ -68,6 +69,7 @@ class History:
             match message:
                 case StartRun():
                     agent.held.setdefault((message.task, message.token), message)
+                    self.check_devices(agent)
                 case StopRun() if (message.task, message.token) in agent.held:
                     self.finish(effect.node, (message.task, message.token), 15)
                 case AckRun():
@@ -200,6 +202,12 @@ class History:
             event = Evict(ticket=9, task=task, reason="p", request_id="e", request_digest="d")
             self.take(self.region.do(event))
 
+    def remove(self) -> None:
+        """An operator says that a node is dead, which need not be true."""
+        node = self.draw(st.sampled_from(NODES))
+        event = RemoveNode(ticket=8, node=node, reason="p", request_id="r", request_digest="d")
+        self.take(self.region.do(event))
+
     def time(self) -> None:
         self.region.pass_ms(self.draw(st.sampled_from([100, 2_000, 8_000])))
         for node in list(self.region.links):
@@ -236,6 +244,12 @@ class History:
             assert 0 <= run.lost_ms <= run.run_ms
             assert not (run.node and run.node in run.excluded and run.is_live), "I10"
         self.check_usage()
+
+    def check_devices(self, agent: Agent) -> None:
+        """No order gives a device to a run while another one really has it (I6)."""
+        live = [order for key, order in agent.held.items() if key not in agent.ended]
+        devices = [index for order in live for index in order.devices]
+        assert len(devices) == len(set(devices)), "a device is given twice"
 
     def runs(self) -> list[Any]:
         return [v for (kind, _), v in self.region.rows.items() if kind in ("run", "done")]

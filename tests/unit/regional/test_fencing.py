@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 
-from intertie.drive.effects import Fail, Reply, Tick
-from intertie.errors import Reason
+from intertie.drive.effects import Tick
 from intertie.model.agentlink import AckRun, AgentRunUpdate, StartRun, StopRun
 from intertie.model.link import CancelRun
 from intertie.model.states import Outcome, RunState
-from regional.domain.events import RemoveNode
 
 GAVE_UP = {"unkillable": "1", "lost": "1"}
 LEASE_OVER_MS = 8_000
@@ -205,62 +203,3 @@ def test_devices_of_an_unfenced_claim_are_given_to_nobody(linked: Any, ask: Any)
     task, out = linked.assign(spec)
     assert ask.sent(out, StartRun) == []
     assert linked.run(task).state is RunState.QUEUED
-
-
-# --- an operator knows ----------------------------------------------------------------------------
-
-
-def remove(region: Any, node: str = "n1") -> list[object]:
-    event = RemoveNode(
-        ticket=77, node=node, reason="it burnt down", request_id="r", request_digest="d"
-    )
-    return list(region.do(event))
-
-
-def test_a_node_that_an_operator_declares_dead_frees_its_stay_runs(
-    linked: Any, ask: Any, spec: Any
-) -> None:
-    task, out = linked.assign(spec)
-    (order,) = ask.sent(out, StartRun)
-    linked.runs_on("n1", order)
-    linked.attach("n2")
-    linked.detach("n1")
-    linked.pass_ms(10 * LEASE_OVER_MS)
-    linked.renew()
-    assert ask.sent(linked.do(Tick()), StartRun) == [], "silence alone moves no stay run"
-    out = remove(linked)
-    assert [e.value for e in out if isinstance(e, Reply)] == [1]
-    (again,) = ask.sent(out, StartRun, "n2")
-    assert again.token > order.token
-    assert linked.run(task).excluded == ("n1",)
-
-
-def test_what_a_node_that_was_declared_dead_still_runs_is_stopped_when_it_comes_back(
-    linked: Any, ask: Any, spec: Any
-) -> None:
-    (order,) = ask.sent(linked.assign(spec)[1], StartRun)
-    linked.runs_on("n1", order)
-    linked.attach("n2")
-    linked.detach("n1")
-    remove(linked)
-    out = linked.attach("n1", runs=[order])
-    assert [stop.token for stop in ask.sent(out, StopRun, "n1")] == [order.token]
-
-
-def test_a_placement_that_could_not_be_killed_ends_with_its_node(linked: Any, ask: Any) -> None:
-    (order,) = ask.sent(linked.assign(ask.moving())[1], StartRun)
-    linked.runs_on("n1", order)
-    linked.ends("n1", order, exit_code=None, signal=9, evidence=GAVE_UP)
-    linked.detach("n1")
-    remove(linked)
-    assert _kept(linked) == []
-
-
-def test_a_node_that_is_attached_or_unknown_is_not_declared_dead(linked: Any) -> None:
-    reasons = [
-        effect.error.reason
-        for node in ("n1", "n9")
-        for effect in remove(linked, node)
-        if isinstance(effect, Fail)
-    ]
-    assert reasons == [Reason.WRONG_STATE, Reason.NOT_FOUND]
