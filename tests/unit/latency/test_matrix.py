@@ -25,12 +25,12 @@ Table = dict[tuple[str, str], tuple[int, int]]
 
 
 def applied(table: Table, step: Step, now: int) -> Table:
-    match step:
-        case (origin, stats):
-            kept = {pair: known for pair, known in table.items() if pair[0] != origin}
-            return kept | {(origin, to): (s.p95_us, now - s.age_ms) for to, s in stats.items()}
-        case str(region):
-            return {pair: known for pair, known in table.items() if region not in pair}
+    if isinstance(step, tuple):
+        origin, stats = step
+        kept = {pair: known for pair, known in table.items() if pair[0] != origin}
+        return kept | {(origin, to): (s.p95_us, now - s.age_ms) for to, s in stats.items()}
+    if isinstance(step, str):
+        return {pair: known for pair, known in table.items() if step not in pair}
     return {pair: known for pair, known in table.items() if now - known[1] <= KEEP_MS}
 
 
@@ -44,13 +44,12 @@ def test_a_matrix_shows_what_the_flat_table_shows_and_its_revision_tells_of_ever
         now += step if isinstance(step, int) else 0
         before, shown = matrix, {pair: known[0] for pair, known in table.items()}
         table = applied(table, step, now)
-        match step:
-            case (origin, stats):
-                matrix = matrix.heard(origin, stats, now * MS)
-            case str(region):
-                matrix = matrix.without(region)
-            case _:
-                matrix = matrix.fresh(now * MS, KEEP_MS)
+        if isinstance(step, tuple):
+            matrix = matrix.heard(*step, now * MS)
+        elif isinstance(step, str):
+            matrix = matrix.without(step)
+        else:
+            matrix = matrix.fresh(now * MS, KEEP_MS)
         pairs = matrix.pairs("abcd")
         assert len(pairs) == 16
         found = {(o, r): (m.stats.p95_us, m.at_ns // MS) for o, r, m in pairs if m is not None}
