@@ -1,4 +1,4 @@
-"""A whole federation on this machine: etcd, one replica, one region, agents, each a real process.
+"""A whole federation on this machine: etcd, one replica, regions, agents, each a real process.
 
 Used by `intertie dev`, by `intertie demo` and by benchmarks. Every step may be repeated: what is
 there stays, what runs goes on.
@@ -13,14 +13,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 from intertie.cli.dev import configs, identities
-from intertie.cli.dev.layout import PROJECT, REGION, TRUST_DOMAIN, Description, Layout, describe
+from intertie.cli.dev.delays import write_delays
+from intertie.cli.dev.layout import (
+    PROJECT,
+    TRUST_DOMAIN,
+    Description,
+    Layout,
+    describe,
+    describe_plan,
+)
+from intertie.cli.dev.plan import Plan
 from intertie.cli.dev.processes import Process, Processes, interpreter
 from intertie.clock import SystemClock
 from intertie.errors import Reason, error
 from intertie.sdk.contexts import Context, Contexts, RegionAccess
-
-ORDER = ("etcd", "renewal", "federation", "region")
-"""Start in this order, the agents last; stop in the other."""
 
 AGENTS = 2
 
@@ -55,16 +61,24 @@ class Cluster:
     @property
     def names(self) -> list[str]:
         """Its processes in starting order."""
-        return [*ORDER, *self.description.agents]
+        return [name for wave in self.waves for name in wave]
 
-    def up(self, agents: int | None = None) -> None:
+    @property
+    def waves(self) -> list[list[str]]:
+        """Its processes by what needs what: those of a wave start at once."""
+        description = self.description
+        second = ["renewal", "federation", *(["delay"] if description.is_delayed else [])]
+        return [["etcd"], second, list(description.regions), list(description.agents)]
+
+    def up(self, agents: int | None = None, plan: Plan | None = None) -> None:
         """Make what is missing and start what does not run.
 
         Args:
             agents: of a new federation; None = as many as it has, or `AGENTS`.
+            plan: the regions of a new federation, instead of one with `agents`.
 
         Raises:
-            IntertieError: ALREADY_EXISTS, with another number of agents; UNREACHABLE, naming the
+            IntertieError: ALREADY_EXISTS, with other agents or regions; UNREACHABLE, naming the
                 process that did not start. What had started goes on, and the next `up` continues.
         """
         if shutil.which("etcd") is None:
@@ -74,18 +88,21 @@ class Cluster:
                 remedy="Install it: apt-get install etcd-server",
             )
         self.layout.root.mkdir(mode=0o711, parents=True, exist_ok=True)
-        self._describe(agents)
+        self._describe(agents, plan)
         self._tell("issuing identities")
         identities.issue_all(self.layout, self.description, SystemClock())
         self._write_prices()
-        for name in self.names:
-            self.start(name)
+        for wave in self.waves:
+            self._start_wave(wave)
         self.write_context()
 
-    def _describe(self, agents: int | None) -> None:
+    def _describe(self, agents: int | None, plan: Plan | None) -> None:
         if not self.layout.description_file.exists():
-            self.layout.save(describe(agents or AGENTS))
+            made = describe_plan(plan) if plan is not None else describe(agents or AGENTS)
+            self.layout.save(made)
             return
+        if plan is not None:
+            self._same_regions(plan)
         have = len(self.description.agents)
         if agents is not None and agents != have:
             raise error(
@@ -94,14 +111,35 @@ class Cluster:
                 remedy="Leave --agents out to start that one, or choose another --state directory.",
             )
 
+    def _same_regions(self, plan: Plan) -> None:
+        have, want = list(self.description.regions), [region.id for region in plan.region]
+        if have != want:
+            raise error(
+                Reason.ALREADY_EXISTS,
+                f"{self.layout.root} holds a federation of {', '.join(have)}, not of the plan's"
+                f" {', '.join(want)}.",
+                remedy="Leave --regions out to start it, or choose another --state directory.",
+            )
+
     def start(self, name: str) -> Process:
         """Start one process and wait until it serves."""
         self._tell(f"starting {name}")
-        if name not in {"etcd", "renewal"}:
-            configs.write(self.layout, name, self._config(name))
-        process = self.processes.start(name, self._argv(name), self._health(name), {})
+        process = self._spawn(name)
         self.processes.wait_healthy(process)
         return process
+
+    def _start_wave(self, names: list[str]) -> None:
+        """Start several at once and wait until all serve."""
+        self._tell(f"starting {', '.join(names)}")
+        for process in [self._spawn(name) for name in names]:
+            self.processes.wait_healthy(process)
+
+    def _spawn(self, name: str) -> Process:
+        if name == "delay":
+            write_delays(self.layout, self.description)
+        elif name not in {"etcd", "renewal"}:
+            configs.write(self.layout, name, self._config(name))
+        return self.processes.start(name, self._argv(name), self._health(name), {})
 
     def kill(self, name: str) -> None:
         """End one process as a crash does; of an agent the keeper too, and so its tasks."""
@@ -119,30 +157,36 @@ class Cluster:
                 os.kill(pid, signal.SIGTERM)
 
     def write_context(self) -> None:
-        """Write contexts for the people of the federation; `dev` is the project's user."""
+        """Write contexts for the people of the federation; `dev` is the project's user.
+
+        Of several regions each has a context of its name, for its operator's commands.
+        """
         description = self.description
         endpoint = f"127.0.0.1:{description.federation.grpc}"
 
-        def context(name: str, person: str, project: str = "") -> Context:
+        def context(name: str, person: str, process: str, project: str = "") -> Context:
+            region = description.regions[process]
             return Context(
                 name=name,
                 endpoint=endpoint,
                 trust_domain=TRUST_DOMAIN,
                 identity=str(self.layout.identity(person)),
                 project=project,
-                region=operator,
+                region=RegionAccess(
+                    id=region.id,
+                    endpoint=f"127.0.0.1:{region.ports.grpc}",
+                    identity=str(self.layout.identity(identities.operator(process))),
+                ),
             )
 
-        operator = RegionAccess(
-            id=REGION,
-            endpoint=f"127.0.0.1:{description.region.grpc}",
-            identity=str(self.layout.identity("operator")),
-        )
+        first = next(iter(description.regions))
         contexts = [
-            context("dev", "user", PROJECT),
-            context("dev-admin", "admin", PROJECT),
-            context("dev-billing", "billing", PROJECT),
+            context("dev", "user", first, PROJECT),
+            context("dev-admin", "admin", first, PROJECT),
+            context("dev-billing", "billing", first, PROJECT),
         ]
+        if description.is_delayed:
+            contexts += [context(name, "user", name, PROJECT) for name in description.regions]
         by_name = {made.name: made for made in contexts}
         Contexts(self.layout.context_file, "dev", by_name).save()
 
@@ -155,24 +199,34 @@ class Cluster:
             return etcd_argv(self.layout, self.description)
         if name == "renewal":
             return [python, "-m", "intertie.cli.dev.renewal", str(self.layout.root)]
-        module = {"federation": "federation", "region": "regional"}.get(name, "edge_agent")
+        if name == "delay":
+            return [
+                *(python, "-m", "intertie.testing.delay"),
+                *("--routes", str(self.layout.delays_file)),
+                *("--control", str(self.layout.delay_control)),
+            ]
+        if name == "federation":
+            module = "federation"
+        else:
+            module = "regional" if name in self.description.regions else "edge_agent"
         return [python, "-m", module, "--config", str(self.layout.config(name))]
 
     def _health(self, name: str) -> str:
         description = self.description
-        if name == "renewal":
+        if name in {"renewal", "delay"}:
             return ""
         if name == "etcd":
             return f"127.0.0.1:{description.etcd[2]}/health"
-        ports = {"federation": description.federation, "region": description.region}
-        telemetry = (ports.get(name) or description.agents[name]).telemetry
+        regions = {process: region.ports for process, region in description.regions.items()}
+        ports = {"federation": description.federation, **regions, **description.agents}
+        telemetry = ports[name].telemetry
         return f"127.0.0.1:{telemetry}/healthz"
 
     def _config(self, name: str) -> dict[str, configs.Table]:
         if name == "federation":
             return configs.federation(self.layout, self.description)
-        if name == "region":
-            return configs.region(self.layout, self.description)
+        if name in self.description.regions:
+            return configs.region(self.layout, self.description, name)
         return configs.agent(self.layout, self.description, name)
 
     def _write_prices(self) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from intertie.cli.dev.identities import REPLICA
-from intertie.cli.dev.layout import JURISDICTION, REGION, TRUST_DOMAIN, Description, Layout
+from intertie.cli.dev.layout import TRUST_DOMAIN, Description, Layout
 from intertie.cli.dev.processes import interpreter
 
 Value = str | int | float | bool | list[str]
@@ -46,21 +46,22 @@ def federation(layout: Layout, description: Description) -> dict[str, Table]:
     }
 
 
-def region(layout: Layout, description: Description) -> dict[str, Table]:
-    """Of the one region; the federation must have made its keys."""
+def region(layout: Layout, description: Description, name: str) -> dict[str, Table]:
+    """Of one region; the federation must have made its keys."""
     keys = layout.process("federation") / "keys"
+    own = description.regions[name]
     return {
         "": {
-            "region": REGION,
-            "jurisdiction": JURISDICTION,
+            "region": own.id,
+            "jurisdiction": own.jurisdiction,
             "trust_domain": TRUST_DOMAIN,
-            "state_dir": str(layout.process("region")),
-            "identity_dir": str(layout.identity("region")),
-            "listen": f"127.0.0.1:{description.region.grpc}",
-            "metrics_port": description.region.telemetry,
+            "state_dir": str(layout.process(name)),
+            "identity_dir": str(layout.identity(name)),
+            "listen": f"127.0.0.1:{own.ports.grpc}",
+            "metrics_port": own.ports.telemetry,
         },
         "federation": {
-            "endpoints": [f"127.0.0.1:{description.federation.grpc}"],
+            "endpoints": [f"127.0.0.1:{own.uplink or description.federation.grpc}"],
             "grant_keys": [_line(keys / "grant.pub")],
             "witnesses": [_line(keys / "witness.vkey")],
         },
@@ -80,13 +81,14 @@ def region(layout: Layout, description: Description) -> dict[str, Table]:
 def agent(layout: Layout, description: Description, name: str) -> dict[str, Table]:
     """Of one agent. Each has its share of this machine and its own range of user ids."""
     number = list(description.agents).index(name)
+    region = description.region_of(name)
     return {
         "": {
             "node": name,
-            "region": REGION,
+            "region": region.id,
             "trust_domain": TRUST_DOMAIN,
-            "site": JURISDICTION,
-            "scheduler": f"127.0.0.1:{description.region.grpc}",
+            "site": region.agents[name].site,
+            "scheduler": f"127.0.0.1:{region.ports.grpc}",
             "state_dir": str(layout.process(name)),
             "identity_dir": str(layout.identity(name)),
             "metrics_port": description.agents[name].telemetry,

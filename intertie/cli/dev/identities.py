@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from intertie.cli.dev.layout import PROJECT, REGION, TRUST_DOMAIN, Description, Layout
+from intertie.cli.dev.layout import PROJECT, TRUST_DOMAIN, Description, Layout
 from intertie.pki.authority import Authority, create_regional, create_root, new_key
 from intertie.pki.ca_files import load_authority, write_authority
 from intertie.pki.issue import issue
@@ -34,26 +34,35 @@ class Person:
 
 def people(description: Description) -> list[Person]:
     """Everybody who needs an identity."""
-    regional = region_trust_domain(REGION, TRUST_DOMAIN)
     fixed = [
         Person("federation", f"spiffe://{TRUST_DOMAIN}/federation/{REPLICA}", "root"),
-        Person("region", f"spiffe://{regional}/scheduler", REGION),
         Person("user", f"spiffe://{TRUST_DOMAIN}/project/{PROJECT}/user", "root"),
         Person("admin", f"spiffe://{TRUST_DOMAIN}/admin/dev", "root"),
         Person("billing", f"spiffe://{TRUST_DOMAIN}/billing/dev", "root"),
-        Person("operator", f"spiffe://{regional}/operator/dev", REGION),
         Person("etcd", f"spiffe://{ETCD_DOMAIN}/federation/etcd", "etcd"),
         Person("etcd-client", f"spiffe://{ETCD_DOMAIN}/federation/client", "etcd"),
     ]
-    agents = [
-        Person(name, f"spiffe://{regional}/node/{name}", REGION) for name in description.agents
+    return fixed + [p for name in description.regions for p in _of_region(description, name)]
+
+
+def operator(process: str) -> str:
+    """The folder of the identity of a region's operator."""
+    return "operator" if process == "region" else f"operator-{process}"
+
+
+def _of_region(description: Description, process: str) -> list[Person]:
+    region = description.regions[process]
+    domain = f"spiffe://{region_trust_domain(region.id, TRUST_DOMAIN)}"
+    return [
+        Person(process, f"{domain}/scheduler", region.id),
+        Person(operator(process), f"{domain}/operator/dev", region.id),
+        *(Person(name, f"{domain}/node/{name}", region.id) for name in region.agents),
     ]
-    return fixed + agents
 
 
 def issue_all(layout: Layout, description: Description, clock: Clock) -> None:
     """Make what is missing: CAs and identities. What is there stays."""
-    authorities = _authorities(layout, clock)
+    authorities = _authorities(layout, description, clock)
     layout.identities.mkdir(mode=0o700, parents=True, exist_ok=True)
     for person in people(description):
         if not (layout.identity(person.name) / "cert.pem").exists():
@@ -62,7 +71,7 @@ def issue_all(layout: Layout, description: Description, clock: Clock) -> None:
 
 def renew(layout: Layout, description: Description, clock: Clock, rng: random.Random) -> list[str]:
     """Issue again what is past half to two thirds of its life; returns whose."""
-    authorities = _authorities(layout, clock)
+    authorities = _authorities(layout, description, clock)
     renewed = []
     for person in people(description):
         domain = ETCD_DOMAIN if person.authority == "etcd" else TRUST_DOMAIN
@@ -76,14 +85,15 @@ def renew(layout: Layout, description: Description, clock: Clock, rng: random.Ra
     return renewed
 
 
-def _authorities(layout: Layout, clock: Clock) -> dict[str, Authority]:
+def _authorities(layout: Layout, description: Description, clock: Clock) -> dict[str, Authority]:
     root = _authority(layout.ca, TRUST_DOMAIN, clock)
-    etcd = _authority(layout.etcd_ca, ETCD_DOMAIN, clock)
-    path = layout.regional_ca(REGION)
-    if not path.exists():
-        write_authority(path, create_regional(root, REGION, clock.now(), hosts=HOSTS))
-    regional = load_authority(path, TRUST_DOMAIN, REGION)
-    return {"root": root, "etcd": etcd, REGION: regional}
+    found = {"root": root, "etcd": _authority(layout.etcd_ca, ETCD_DOMAIN, clock)}
+    for region in description.regions.values():
+        path = layout.regional_ca(region.id)
+        if not path.exists():
+            write_authority(path, create_regional(root, region.id, clock.now(), hosts=HOSTS))
+        found[region.id] = load_authority(path, TRUST_DOMAIN, region.id)
+    return found
 
 
 def _authority(path: Path, domain: str, clock: Clock) -> Authority:

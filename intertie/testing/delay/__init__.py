@@ -1,0 +1,1 @@
+"""A delay proxy: real round trips between places, on one machine, without privileges."""
