@@ -11,27 +11,19 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.domain.fleet import MS
 from federation.domain.routing import weights
 from federation.domain.routing.columns import NO_KIND, Columns
 from federation.domain.routing.demand import Demand, bytes_to_move, unreachable
 from federation.domain.routing.expected.duration import expected
 from federation.domain.routing.expected.quote import quote
 from federation.domain.routing.facts import Facts
-from federation.domain.routing.filters import FILTERS
-from federation.domain.routing.fitting import suits
 from federation.domain.routing.known.latency import Estimated
 from federation.domain.routing.ratings import Ratings
+from federation.domain.routing.slices import BIT, Bits, Flags, Rows, Slice
 from federation.domain.routing.weights import Floats
 from intertie.model.money import Money
-from intertie.model.pool import Shape
 from intertie.residency import Want, day_of, decide
 
-Bits = NDArray[np.uint16]
-Flags = NDArray[np.bool_]
-Rows = NDArray[np.int64]
-
-BIT = {row.name: np.uint16(1 << number) for number, row in enumerate(FILTERS)}
 KEPT_CELLS = 8_000_000
 """Regions times classes whose sets are kept; the set that was used longest ago goes first."""
 
@@ -53,7 +45,6 @@ class CandidateSet:
         self.slot: NDArray[np.int16] = np.zeros(0, np.int16)
         self.rows: Rows = np.zeros(0, np.int64)
         self.ends: list[float] = []
-        self._suits: list[Flags] = [np.zeros(0, bool) for _ in demand.shapes]
 
     def resize(self, count: int) -> None:
         """Room for so many regions; what is there is kept."""
@@ -62,17 +53,6 @@ class CandidateSet:
             new = np.zeros(count, old.dtype)
             new[: len(old)] = old
             setattr(self, name, new)
-
-    def suits(self, variant: int, columns: Columns) -> Flags:
-        """Which kinds of nodes can run a variant, whatever their size."""
-        known = self._suits[variant]
-        if len(known) < len(columns.kinds):
-            shape = self.demand.shapes[variant]
-            more = [suits(shape, kind) for kind in columns.kinds[len(known) :]]
-            known = np.concatenate([known, np.array(more, bool)])
-            known[NO_KIND] = False
-            self._suits[variant] = known
-        return known
 
     def close(self, columns: Columns) -> None:
         """After rows were judged or tasks sent: who can be drawn, and the sums of their weights."""
@@ -93,6 +73,7 @@ class Candidates:
         self._places: dict[Want, list[bool]] = {}
         self._placed_by = ("", "")
         self._ratings = Ratings(columns)
+        self._shared: tuple[tuple[int, int], Slice] | None = None
         self.hits = 0
         self.asked = 0
 
@@ -124,66 +105,30 @@ class Candidates:
             found.resize(len(columns))
         full = changed is None or len(changed) * 2 > len(columns)
         rows = np.arange(len(columns)) if full or changed is None else np.array(changed)
-        self._judge(found, rows, facts)
+        self._judge(found, self._slice(-1 if full else found.position, rows, facts), facts)
         found.close(columns)
         found.position, found.revisions = columns.position, revisions
         return found
 
-    def _judge(self, into: CandidateSet, rows: Rows, facts: Facts) -> None:
-        columns, demand = self._columns, into.demand
-        age = facts.now.boot_ns - columns.summary_ns[rows]
-        fresh = columns.reachable[rows] & (age <= facts.timing.summary_max_age_ms * MS)
-        free, capacity, variant, slot = self._room(into, rows)
-        fails = np.where(columns.active[rows], np.uint16(0), BIT["state"])
-        fails |= np.where(fresh, np.uint16(0), BIT["reachable"])
-        fails |= np.where(variant >= 0, np.uint16(0), BIT["capability"])
-        for name, holds in self._slow(into, rows, variant, slot, facts):
+    def _slice(self, start: int, rows: Rows, facts: Facts) -> Slice:
+        """The rows that changed since a position; sets that stood there together share it."""
+        key = (start, self._columns.position)
+        if self._shared is None or self._shared[0] != key:
+            self._shared = key, Slice(self._columns, rows, facts)
+        return self._shared[1]
+
+    def _judge(self, into: CandidateSet, part: Slice, facts: Facts) -> None:
+        columns, demand, rows = self._columns, into.demand, part.rows
+        room = part.room(demand.shapes)
+        fails = part.fails | np.where(room.variant >= 0, np.uint16(0), BIT["capability"])
+        for name, holds in self._slow(into, rows, room.variant, room.slot, facts):
             fails |= np.where(holds, np.uint16(0), BIT[name])
-        into.fails[rows], into.free[rows], into.capacity[rows] = fails, free, capacity
-        into.variant[rows], into.slot[rows] = variant, slot
+        into.fails[rows], into.free[rows], into.capacity[rows] = fails, room.free, room.capacity
+        into.variant[rows], into.slot[rows] = room.variant, room.slot
         success = self._ratings.of(demand.kind, facts)[rows]
         near, pull = self._near(demand, rows, facts), self._pull(demand, rows, facts)
         factor = weights.factor(success, columns.health[rows], near, pull)
         into.factor[rows] = np.where(fails == 0, factor, 0.0)
-
-    def _room(
-        self, into: CandidateSet, rows: Rows
-    ) -> tuple[Floats, Floats, NDArray[np.int16], NDArray[np.int16]]:
-        """Free units, capacity, the first variant that fits and its first slot, by row."""
-        count = len(rows)
-        free, capacity = np.zeros(count), np.zeros(count)
-        variant, slot = np.full(count, -1, np.int16), np.full(count, -1, np.int16)
-        for number, shape in enumerate(into.demand.shapes):
-            fits = self._fits(into.suits(number, self._columns), shape, rows)
-            new = fits.any(axis=1) & (variant < 0)
-            if not new.any():
-                continue
-            units, most = self._units(shape, rows)
-            free = np.where(new, np.where(fits, units, 0).sum(axis=1), free)
-            capacity = np.where(new, np.where(fits, most, 0).sum(axis=1), capacity)
-            variant = np.where(new, np.int16(number), variant)
-            slot = np.where(new, fits.argmax(axis=1).astype(np.int16), slot)
-        return free, capacity, variant, slot
-
-    def _fits(self, suited: Flags, shape: Shape, rows: Rows) -> Flags:
-        slots = self._columns.slots
-        fits: Flags = suited[self._columns.kind[rows]]
-        fits &= slots["max_cpu"][rows] >= shape.cpu
-        fits &= slots["max_memory"][rows] >= shape.memory
-        fits &= slots["max_disk"][rows] >= shape.disk
-        if shape.devices:
-            fits &= slots["max_devices"][rows] >= shape.devices
-            fits &= slots["device_memory"][rows] >= shape.device_memory
-        return fits
-
-    def _units(self, shape: Shape, rows: Rows) -> tuple[Rows, Rows]:
-        slots = self._columns.slots
-        units = slots["free_cpu"][rows] // shape.cpu
-        np.minimum(units, slots["free_memory"][rows] // shape.memory, out=units)
-        if shape.devices:
-            np.minimum(units, self._columns.device_units(shape.devices, rows), out=units)
-        most = slots["nodes"][rows] * np.maximum(1, slots["max_cpu"][rows] // shape.cpu)
-        return units, most
 
     def _slow(
         self,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.domain.fleet import MS, Member
-from intertie.model.pool import NodeClass
+from intertie.model.pool import NodeClass, Shape
 from intertie.model.states import RegionState
 from intertie.ports import Now
 
@@ -37,6 +37,7 @@ class Columns:
         self._max_age_ns = max_age_ms * MS
         self._kind_of: dict[object, int] = {}
         self._place_of: dict[str, int] = {}
+        self.suited: dict[Shape, NDArray[np.bool_]] = {}
         self.loads = 0
         self._journal: list[int] = []
         self._dropped = 0

@@ -32,30 +32,37 @@ def draw_cumulated(ends: Sequence[float], seed: int, count: int) -> list[int]:
     Each later draw takes its point in the total less what was drawn, and steps over the intervals
     of those: exactly the draw without replacement, in logarithmic time.
     """
-    drawn: list[int] = []
-    gaps: list[tuple[float, float]] = []
     count = min(count, len(ends))
-    left = float(ends[-1]) if count else 0.0
+    if not count or ends[-1] <= 0.0:
+        return []
+    drawn = [_at(ends, unit(seed, 0) * ends[-1])]
+    gaps = [_interval(ends, drawn[0])]
+    left = ends[-1] - gaps[0][1]
     while len(drawn) < count and left > 0.0:
         at = unit(seed, len(drawn)) * left
         for start, width in gaps:
             if at >= start:
                 at += width
-        index = min(bisect_right(ends, at), len(ends) - 1)
-        start = ends[index - 1] if index else 0.0
-        width = ends[index] - start
-        if index in drawn or width <= 0.0:  # rounding at the very edge of an interval
-            index = _next(ends, drawn)
+        index = _at(ends, at)
+        if index in drawn or _interval(ends, index)[1] <= 0.0:
+            index = _next(ends, drawn)  # rounding at the very edge of an interval
             if index < 0:
                 break
-            start = ends[index - 1] if index else 0.0
-            width = ends[index] - start
         drawn.append(index)
-        gaps.append((start, width))
-        if len(gaps) > 1:
-            gaps.sort()
-        left -= width
+        if len(drawn) < count:
+            gaps = sorted([*gaps, _interval(ends, index)])
+            left -= _interval(ends, index)[1]
     return drawn
+
+
+def _at(ends: Sequence[float], point: float) -> int:
+    return min(bisect_right(ends, point), len(ends) - 1)
+
+
+def _interval(ends: Sequence[float], index: int) -> tuple[float, float]:
+    """Where the interval of an index starts, and how wide it is."""
+    start = ends[index - 1] if index else 0.0
+    return start, ends[index] - start
 
 
 def _next(ends: Sequence[float], drawn: Sequence[int]) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from federation.domain.fleet import Fleet, Member, Timing
 from federation.domain.routing import draw, fitting
-from federation.domain.routing.candidates import BIT, Candidates, CandidateSet
+from federation.domain.routing.candidates import Candidates, CandidateSet
 from federation.domain.routing.columns import Columns
 from federation.domain.routing.demand import Classes, Demand
 from federation.domain.routing.expected.duration import expected
@@ -22,6 +22,7 @@ from federation.domain.routing.known.history import History
 from federation.domain.routing.known.latency import UNMEASURED, Latencies
 from federation.domain.routing.known.prices import Prices
 from federation.domain.routing.known.rejections import Rejections
+from federation.domain.routing.slices import BIT
 from federation.domain.routing.verdicts import verdict
 from intertie.model.decision import Candidate, Lot
 from intertie.model.link import Offer
