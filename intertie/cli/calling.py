@@ -16,6 +16,7 @@ from intertie.sdk.client import Client
 from intertie.sdk.connection import OnRetry
 from intertie.sdk.membership.admin import AdminClient
 from intertie.sdk.membership.operator import OperatorClient
+from intertie.sdk.policyclient import PolicyClient
 from intertie.sdk.pool import PoolClient
 
 T = TypeVar("T")
@@ -36,6 +37,11 @@ def open_pool(ctx: typer.Context) -> PoolClient:
 def open_admin(ctx: typer.Context) -> AdminClient:
     """The client of the chosen context for tokens, identities and regions."""
     return AdminClient.from_context(_context(ctx), on_retry=_tell_once())
+
+
+def open_policy(ctx: typer.Context) -> PolicyClient:
+    """The client of the chosen context for the residency policy."""
+    return PolicyClient.from_context(_context(ctx), on_retry=_tell_once())
 
 
 def open_operator(ctx: typer.Context) -> OperatorClient:

@@ -8,6 +8,7 @@ import typer
 
 from intertie.cli.calling import open_client, run
 from intertie.cli.options import Format, Output, Project, TaskId
+from intertie.cli.policy.where import residency
 from intertie.cli.printing import json_line, lines
 from intertie.cli.tasks import files
 from intertie.cli.tasks.ending import goes_on, wait_for, worst
@@ -23,6 +24,7 @@ from intertie.sdk.protojson import json_of
 app = typer.Typer(no_args_is_help=True, help="See, watch, explain and end tasks.")
 app.command("logs")(files.logs)
 app.command("outputs")(files.outputs)
+app.command("residency")(residency)
 
 T = TypeVar("T")
 
