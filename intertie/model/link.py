@@ -28,6 +28,7 @@ class RegionHello:
     protocol_max: int
     features: tuple[str, ...] = ()
     log_vkey: str = ""
+    beacon: str = ""
 
 
 @quick
@@ -131,6 +132,27 @@ class Bytes:
     final: bool
     error: str = ""
     error_message: str = ""
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundTrip:
+    """Round trips to the beacon of one region; as `intertie.latency.Stats`."""
+
+    region: str
+    p50_us: int
+    p95_us: int
+    samples: int
+    lost: int = 0
+    age_ms: int = 0
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RttReport:
+    """Round trips as the region measured them; replaces what it said before."""
+
+    round_trips: tuple[RoundTrip, ...]
 
 
 # --- federation -> region ------------------------------------------------------------------------
@@ -281,7 +303,34 @@ class PolicyUpdate:
     body: bytes
 
 
-FromRegion = RegionHello | LeaseRenew | Summary | Offer | AssignAck | RunUpdate | RunDigest | Bytes
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beacon:
+    """Where a region echoes probes: host:port over UDP."""
+
+    region: str
+    address: str
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beacons:
+    """Where beacons are, the receiver's own among them; replaces what was said before."""
+
+    beacons: tuple[Beacon, ...]
+
+
+FromRegion = (
+    RegionHello
+    | LeaseRenew
+    | Summary
+    | Offer
+    | AssignAck
+    | RunUpdate
+    | RunDigest
+    | Bytes
+    | RttReport
+)
 FromFederation = (
     FederationHello
     | LeaseGrant
@@ -293,4 +342,5 @@ FromFederation = (
     | DigestRequest
     | ReadBytes
     | PolicyUpdate
+    | Beacons
 )

@@ -45,6 +45,7 @@ METHODS: Mapping[str, frozenset[Role]] = {
     _FEDERATION + "BlobService/ReadBlob": _PROJECT | _SCHEDULER,
     _FEDERATION + "RegionService/GetRegion": _PEOPLE | _OPERATOR | _SCHEDULER,
     _FEDERATION + "RegionService/ListRegions": _PEOPLE | _OPERATOR | _SCHEDULER,
+    _FEDERATION + "RegionService/ListRtts": _PEOPLE | _OPERATOR | _SCHEDULER,
     _FEDERATION + "RegionService/ListJoinRequests": _ADMIN,
     _FEDERATION + "RegionService/ApproveJoinRequest": _ADMIN,
     _FEDERATION + "RegionService/RejectJoinRequest": _ADMIN,

@@ -4,6 +4,7 @@ from intertie.api.federation.v1 import link_pb2
 from intertie.model.link import (
     Assign,
     AssignAck,
+    Beacons,
     Bytes,
     CancelRun,
     DigestRequest,
@@ -18,6 +19,7 @@ from intertie.model.link import (
     PolicyUpdate,
     ReadBytes,
     RegionHello,
+    RttReport,
     RunClosed,
     RunDigest,
     RunUpdate,
@@ -36,6 +38,7 @@ FROM_REGION: OneOf[FromRegion, link_pb2.RegionMessage] = OneOf(
         "run_update": RunUpdate,
         "run_digest": RunDigest,
         "byte_chunk": Bytes,
+        "rtt_report": RttReport,
     },
 )
 FROM_FEDERATION: OneOf[FromFederation, link_pb2.FederationMessage] = OneOf(
@@ -51,6 +54,7 @@ FROM_FEDERATION: OneOf[FromFederation, link_pb2.FederationMessage] = OneOf(
         "digest_request": DigestRequest,
         "read_bytes": ReadBytes,
         "policy_update": PolicyUpdate,
+        "beacons": Beacons,
     },
 )
 

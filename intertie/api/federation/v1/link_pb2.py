@@ -28,7 +28,7 @@ from intertie.api.federation.v1 import states_pb2 as intertie_dot_api_dot_federa
 from intertie.api.federation.v1 import token_pb2 as intertie_dot_api_dot_federation_dot_v1_dot_token__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%intertie/api/federation/v1/link.proto\x12\x1aintertie.api.federation.v1\x1a&intertie/api/federation/v1/files.proto\x1a%intertie/api/federation/v1/pool.proto\x1a\'intertie/api/federation/v1/states.proto\x1a&intertie/api/federation/v1/token.proto\"\xf3\x03\n\rRegionMessage\x12\x38\n\x05hello\x18\x01 \x01(\x0b\x32\'.intertie.api.federation.v1.RegionHelloH\x00\x12=\n\x0blease_renew\x18\x02 \x01(\x0b\x32&.intertie.api.federation.v1.LeaseRenewH\x00\x12\x36\n\x07summary\x18\x03 \x01(\x0b\x32#.intertie.api.federation.v1.SummaryH\x00\x12\x32\n\x05offer\x18\x04 \x01(\x0b\x32!.intertie.api.federation.v1.OfferH\x00\x12;\n\nassign_ack\x18\x05 \x01(\x0b\x32%.intertie.api.federation.v1.AssignAckH\x00\x12;\n\nrun_update\x18\x06 \x01(\x0b\x32%.intertie.api.federation.v1.RunUpdateH\x00\x12;\n\nrun_digest\x18\x07 \x01(\x0b\x32%.intertie.api.federation.v1.RunDigestH\x00\x12;\n\nbyte_chunk\x18\x08 \x01(\x0b\x32%.intertie.api.federation.v1.ByteChunkH\x00\x42\t\n\x07message\"\x96\x05\n\x11\x46\x65\x64\x65rationMessage\x12<\n\x05hello\x18\x01 \x01(\x0b\x32+.intertie.api.federation.v1.FederationHelloH\x00\x12=\n\x0blease_grant\x18\x02 \x01(\x0b\x32&.intertie.api.federation.v1.LeaseGrantH\x00\x12\x41\n\roffer_request\x18\x03 \x01(\x0b\x32(.intertie.api.federation.v1.OfferRequestH\x00\x12\x41\n\roffer_release\x18\x04 \x01(\x0b\x32(.intertie.api.federation.v1.OfferReleaseH\x00\x12\x34\n\x06\x61ssign\x18\x05 \x01(\x0b\x32\".intertie.api.federation.v1.AssignH\x00\x12;\n\ncancel_run\x18\x06 \x01(\x0b\x32%.intertie.api.federation.v1.CancelRunH\x00\x12;\n\nrun_closed\x18\x07 \x01(\x0b\x32%.intertie.api.federation.v1.RunClosedH\x00\x12\x43\n\x0e\x64igest_request\x18\x08 \x01(\x0b\x32).intertie.api.federation.v1.DigestRequestH\x00\x12;\n\nread_bytes\x18\t \x01(\x0b\x32%.intertie.api.federation.v1.ReadBytesH\x00\x12\x41\n\rpolicy_update\x18\n \x01(\x0b\x32(.intertie.api.federation.v1.PolicyUpdateH\x00\x42\t\n\x07message\"\xaa\x01\n\x0bRegionHello\x12\x0e\n\x06region\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\t\x12\x14\n\x0cjurisdiction\x18\x03 \x01(\t\x12\x10\n\x08software\x18\x04 \x01(\t\x12\x14\n\x0cprotocol_min\x18\x05 \x01(\x05\x12\x14\n\x0cprotocol_max\x18\x06 \x01(\x05\x12\x10\n\x08\x66\x65\x61tures\x18\x07 \x03(\t\x12\x10\n\x08log_vkey\x18\x08 \x01(\t\"\x19\n\nLeaseRenew\x12\x0b\n\x03seq\x18\x01 \x01(\x03\"\x97\x01\n\x05Offer\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05units\x18\x02 \x01(\x05\x12\x11\n\tunits_now\x18\x03 \x01(\x05\x12\x18\n\x10\x65xpected_wait_ms\x18\x04 \x01(\x03\x12\x0f\n\x07hold_ms\x18\x05 \x01(\x03\x12\x13\n\x0bincarnation\x18\x06 \x01(\t\x12\x0f\n\x07variant\x18\x07 \x01(\x05\x12\x0f\n\x07refusal\x18\x08 \x01(\t\"~\n\tAssignAck\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x30\n\x05\x65poch\x18\x02 \x01(\x0b\x32!.intertie.api.federation.v1.Epoch\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\"\xb7\x05\n\tRunUpdate\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x30\n\x05token\x18\x02 \x01(\x0b\x32!.intertie.api.federation.v1.Token\x12\x10\n\x08revision\x18\x03 \x01(\x03\x12\x33\n\x05state\x18\x04 \x01(\x0e\x32$.intertie.api.federation.v1.RunState\x12\x34\n\x07outcome\x18\x05 \x01(\x0e\x32#.intertie.api.federation.v1.Outcome\x12\x0c\n\x04node\x18\x06 \x01(\t\x12\x12\n\nplacements\x18\x07 \x01(\x05\x12\x12\n\nstarted_ms\x18\x08 \x01(\x03\x12\x10\n\x08\x65nded_ms\x18\t \x01(\x03\x12\x16\n\texit_code\x18\n \x01(\x05H\x00\x88\x01\x01\x12\x0e\n\x06signal\x18\x0b \x01(\x05\x12?\n\rfailure_class\x18\x0c \x01(\x0e\x32(.intertie.api.federation.v1.FailureClass\x12\r\n\x05\x63\x61use\x18\r \x01(\t\x12\x0f\n\x07message\x18\x0e \x01(\t\x12\x11\n\tuseful_ms\x18\x0f \x01(\x03\x12\x0f\n\x07lost_ms\x18\x10 \x01(\x03\x12\x14\n\x0creclaimed_ms\x18\x11 \x01(\x03\x12\x14\n\x0cresumed_step\x18\x12 \x01(\x03\x12=\n\ncheckpoint\x18\x13 \x01(\x0b\x32).intertie.api.federation.v1.CheckpointRef\x12\x37\n\x07outputs\x18\x14 \x03(\x0b\x32&.intertie.api.federation.v1.StoredFile\x12\x34\n\x04logs\x18\x15 \x03(\x0b\x32&.intertie.api.federation.v1.StoredFile\x12\x10\n\x08\x65xcluded\x18\x16 \x03(\tB\x0c\n\n_exit_code\"\x94\x01\n\x0b\x44igestEntry\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x30\n\x05token\x18\x02 \x01(\x0b\x32!.intertie.api.federation.v1.Token\x12\x33\n\x05state\x18\x03 \x01(\x0e\x32$.intertie.api.federation.v1.RunState\x12\x10\n\x08revision\x18\x04 \x01(\x03\"_\n\tRunDigest\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x38\n\x07\x65ntries\x18\x02 \x03(\x0b\x32\'.intertie.api.federation.v1.DigestEntry\x12\x0c\n\x04last\x18\x03 \x01(\x08\"\x7f\n\tByteChunk\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x12\x0e\n\x06offset\x18\x03 \x01(\x03\x12\x13\n\x0bnext_offset\x18\x04 \x01(\x03\x12\r\n\x05\x66inal\x18\x05 \x01(\x08\x12\r\n\x05\x65rror\x18\x06 \x01(\t\x12\x15\n\rerror_message\x18\x07 \x01(\t\"l\n\x0f\x46\x65\x64\x65rationHello\x12\x0f\n\x07replica\x18\x01 \x01(\t\x12\x10\n\x08software\x18\x02 \x01(\t\x12\x10\n\x08protocol\x18\x03 \x01(\x05\x12\x12\n\ngeneration\x18\x04 \x01(\x03\x12\x10\n\x08\x66\x65\x61tures\x18\x05 \x03(\t\"+\n\nLeaseGrant\x12\x0b\n\x03seq\x18\x01 \x01(\x03\x12\x10\n\x08lease_ms\x18\x02 \x01(\x03\"\xa3\x01\n\x0cOfferRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x31\n\x06shapes\x18\x02 \x03(\x0b\x32!.intertie.api.federation.v1.Shape\x12\r\n\x05\x63ount\x18\x03 \x01(\x05\x12\x0f\n\x07hold_ms\x18\x04 \x01(\x03\x12\x0e\n\x06within\x18\x05 \x03(\t\x12\x12\n\nnot_within\x18\x06 \x03(\t\x12\x10\n\x08\x65xcluded\x18\x07 \x03(\t\"\x1a\n\x0cOfferRelease\x12\n\n\x02id\x18\x01 \x01(\t\"\xce\x02\n\nAssignment\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x30\n\x05\x65poch\x18\x02 \x01(\x0b\x32!.intertie.api.federation.v1.Epoch\x12\r\n\x05shard\x18\x03 \x01(\x05\x12\x13\n\x0bshard_epoch\x18\x04 \x01(\x03\x12\r\n\x05offer\x18\x05 \x01(\t\x12\x0f\n\x07variant\x18\x06 \x01(\x05\x12\x15\n\rlocal_retries\x18\x07 \x01(\x05\x12\x15\n\rattempts_left\x18\x08 \x01(\x05\x12\r\n\x05index\x18\t \x01(\x05\x12\x0c\n\x04spec\x18\n \x01(\x0c\x12\x11\n\tprincipal\x18\x0b \x01(\t\x12\r\n\x05payer\x18\x0c \x01(\t\x12\x10\n\x08\x65xcluded\x18\r \x03(\t\x12=\n\ncheckpoint\x18\x0e \x01(\x0b\x32).intertie.api.federation.v1.CheckpointRef\"\x89\x01\n\x06\x41ssign\x12:\n\nassignment\x18\x01 \x01(\x0b\x32&.intertie.api.federation.v1.Assignment\x12\r\n\x05grant\x18\x02 \x01(\x0c\x12\x13\n\x0bgrant_index\x18\x03 \x01(\x05\x12\r\n\x05proof\x18\x04 \x03(\x0c\x12\x10\n\x08\x65nvelope\x18\x05 \x01(\x0c\"~\n\tCancelRun\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x30\n\x05\x65poch\x18\x02 \x01(\x0b\x32!.intertie.api.federation.v1.Epoch\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x12\n\nsuperseded\x18\x04 \x01(\x08\x12\r\n\x05\x65vict\x18\x05 \x01(\x08\"K\n\tRunClosed\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x30\n\x05token\x18\x02 \x01(\x0b\x32!.intertie.api.federation.v1.Token\"\x1b\n\rDigestRequest\x12\n\n\x02id\x18\x01 \x01(\x03\"\xad\x01\n\tReadBytes\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\x0b\n\x03run\x18\x03 \x01(\x05\x12\x0c\n\x04rank\x18\x04 \x01(\x05\x12\x0e\n\x06stream\x18\x05 \x01(\t\x12\x0c\n\x04path\x18\x06 \x01(\t\x12\x0e\n\x06offset\x18\x07 \x01(\x03\x12\r\n\x05limit\x18\x08 \x01(\x05\x12\x0f\n\x07wait_ms\x18\t \x01(\x03\x12\r\n\x05relay\x18\n \x01(\t\x12\x0e\n\x06reader\x18\x0b \x01(\t\">\n\x0cPolicyUpdate\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\x0c\n\x04\x62ody\x18\x03 \x01(\x0c\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%intertie/api/federation/v1/link.proto\x12\x1aintertie.api.federation.v1\x1a&intertie/api/federation/v1/files.proto\x1a%intertie/api/federation/v1/pool.proto\x1a\'intertie/api/federation/v1/states.proto\x1a&intertie/api/federation/v1/token.proto\"\xb0\x04\n\rRegionMessage\x12\x38\n\x05hello\x18\x01 \x01(\x0b\x32\'.intertie.api.federation.v1.RegionHelloH\x00\x12=\n\x0blease_renew\x18\x02 \x01(\x0b\x32&.intertie.api.federation.v1.LeaseRenewH\x00\x12\x36\n\x07summary\x18\x03 \x01(\x0b\x32#.intertie.api.federation.v1.SummaryH\x00\x12\x32\n\x05offer\x18\x04 \x01(\x0b\x32!.intertie.api.federation.v1.OfferH\x00\x12;\n\nassign_ack\x18\x05 \x01(\x0b\x32%.intertie.api.federation.v1.AssignAckH\x00\x12;\n\nrun_update\x18\x06 \x01(\x0b\x32%.intertie.api.federation.v1.RunUpdateH\x00\x12;\n\nrun_digest\x18\x07 \x01(\x0b\x32%.intertie.api.federation.v1.RunDigestH\x00\x12;\n\nbyte_chunk\x18\x08 \x01(\x0b\x32%.intertie.api.federation.v1.ByteChunkH\x00\x12;\n\nrtt_report\x18\t \x01(\x0b\x32%.intertie.api.federation.v1.RttReportH\x00\x42\t\n\x07message\"\xce\x05\n\x11\x46\x65\x64\x65rationMessage\x12<\n\x05hello\x18\x01 \x01(\x0b\x32+.intertie.api.federation.v1.FederationHelloH\x00\x12=\n\x0blease_grant\x18\x02 \x01(\x0b\x32&.intertie.api.federation.v1.LeaseGrantH\x00\x12\x41\n\roffer_request\x18\x03 \x01(\x0b\x32(.intertie.api.federation.v1.OfferRequestH\x00\x12\x41\n\roffer_release\x18\x04 \x01(\x0b\x32(.intertie.api.federation.v1.OfferReleaseH\x00\x12\x34\n\x06\x61ssign\x18\x05 \x01(\x0b\x32\".intertie.api.federation.v1.AssignH\x00\x12;\n\ncancel_run\x18\x06 \x01(\x0b\x32%.intertie.api.federation.v1.CancelRunH\x00\x12;\n\nrun_closed\x18\x07 \x01(\x0b\x32%.intertie.api.federation.v1.RunClosedH\x00\x12\x43\n\x0e\x64igest_request\x18\x08 \x01(\x0b\x32).intertie.api.federation.v1.DigestRequestH\x00\x12;\n\nread_bytes\x18\t \x01(\x0b\x32%.intertie.api.federation.v1.ReadBytesH\x00\x12\x41\n\rpolicy_update\x18\n \x01(\x0b\x32(.intertie.api.federation.v1.PolicyUpdateH\x00\x12\x36\n\x07\x62\x65\x61\x63ons\x18\x0b \x01(\x0b\x32#.intertie.api.federation.v1.BeaconsH\x00\x42\t\n\x07message\"\xba\x01\n\x0bRegionHello\x12\x0e\n\x06region\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\t\x12\x14\n\x0cjurisdiction\x18\x03 \x01(\t\x12\x10\n\x08software\x18\x04 \x01(\t\x12\x14\n\x0cprotocol_min\x18\x05 \x01(\x05\x12\x14\n\x0cprotocol_max\x18\x06 \x01(\x05\x12\x10\n\x08\x66\x65\x61tures\x18\x07 \x03(\t\x12\x10\n\x08log_vkey\x18\x08 \x01(\t\x12\x0e\n\x06\x62\x65\x61\x63on\x18\t \x01(\t\"\x19\n\nLeaseRenew\x12\x0b\n\x03seq\x18\x01 \x01(\x03\"\x97\x01\n\x05Offer\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05units\x18\x02 \x01(\x05\x12\x11\n\tunits_now\x18\x03 \x01(\x05\x12\x18\n\x10\x65xpected_wait_ms\x18\x04 \x01(\x03\x12\x0f\n\x07hold_ms\x18\x05 \x01(\x03\x12\x13\n\x0bincarnation\x18\x06 \x01(\t\x12\x0f\n\x07variant\x18\x07 \x01(\x05\x12\x0f\n\x07refusal\x18\x08 \x01(\t\"~\n\tAssignAck\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x30\n\x05\x65poch\x18\x02 \x01(\x0b\x32!.intertie.api.federation.v1.Epoch\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\"\xb7\x05\n\tRunUpdate\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x30\n\x05token\x18\x02 \x01(\x0b\x32!.intertie.api.federation.v1.Token\x12\x10\n\x08revision\x18\x03 \x01(\x03\x12\x33\n\x05state\x18\x04 \x01(\x0e\x32$.intertie.api.federation.v1.RunState\x12\x34\n\x07outcome\x18\x05 \x01(\x0e\x32#.intertie.api.federation.v1.Outcome\x12\x0c\n\x04node\x18\x06 \x01(\t\x12\x12\n\nplacements\x18\x07 \x01(\x05\x12\x12\n\nstarted_ms\x18\x08 \x01(\x03\x12\x10\n\x08\x65nded_ms\x18\t \x01(\x03\x12\x16\n\texit_code\x18\n \x01(\x05H\x00\x88\x01\x01\x12\x0e\n\x06signal\x18\x0b \x01(\x05\x12?\n\rfailure_class\x18\x0c \x01(\x0e\x32(.intertie.api.federation.v1.FailureClass\x12\r\n\x05\x63\x61use\x18\r \x01(\t\x12\x0f\n\x07message\x18\x0e \x01(\t\x12\x11\n\tuseful_ms\x18\x0f \x01(\x03\x12\x0f\n\x07lost_ms\x18\x10 \x01(\x03\x12\x14\n\x0creclaimed_ms\x18\x11 \x01(\x03\x12\x14\n\x0cresumed_step\x18\x12 \x01(\x03\x12=\n\ncheckpoint\x18\x13 \x01(\x0b\x32).intertie.api.federation.v1.CheckpointRef\x12\x37\n\x07outputs\x18\x14 \x03(\x0b\x32&.intertie.api.federation.v1.StoredFile\x12\x34\n\x04logs\x18\x15 \x03(\x0b\x32&.intertie.api.federation.v1.StoredFile\x12\x10\n\x08\x65xcluded\x18\x16 \x03(\tB\x0c\n\n_exit_code\"\x94\x01\n\x0b\x44igestEntry\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x30\n\x05token\x18\x02 \x01(\x0b\x32!.intertie.api.federation.v1.Token\x12\x33\n\x05state\x18\x03 \x01(\x0e\x32$.intertie.api.federation.v1.RunState\x12\x10\n\x08revision\x18\x04 \x01(\x03\"_\n\tRunDigest\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x38\n\x07\x65ntries\x18\x02 \x03(\x0b\x32\'.intertie.api.federation.v1.DigestEntry\x12\x0c\n\x04last\x18\x03 \x01(\x08\"\x7f\n\tByteChunk\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x12\x0e\n\x06offset\x18\x03 \x01(\x03\x12\x13\n\x0bnext_offset\x18\x04 \x01(\x03\x12\r\n\x05\x66inal\x18\x05 \x01(\x08\x12\r\n\x05\x65rror\x18\x06 \x01(\t\x12\x15\n\rerror_message\x18\x07 \x01(\t\"l\n\x0f\x46\x65\x64\x65rationHello\x12\x0f\n\x07replica\x18\x01 \x01(\t\x12\x10\n\x08software\x18\x02 \x01(\t\x12\x10\n\x08protocol\x18\x03 \x01(\x05\x12\x12\n\ngeneration\x18\x04 \x01(\x03\x12\x10\n\x08\x66\x65\x61tures\x18\x05 \x03(\t\"+\n\nLeaseGrant\x12\x0b\n\x03seq\x18\x01 \x01(\x03\x12\x10\n\x08lease_ms\x18\x02 \x01(\x03\"\xa3\x01\n\x0cOfferRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x31\n\x06shapes\x18\x02 \x03(\x0b\x32!.intertie.api.federation.v1.Shape\x12\r\n\x05\x63ount\x18\x03 \x01(\x05\x12\x0f\n\x07hold_ms\x18\x04 \x01(\x03\x12\x0e\n\x06within\x18\x05 \x03(\t\x12\x12\n\nnot_within\x18\x06 \x03(\t\x12\x10\n\x08\x65xcluded\x18\x07 \x03(\t\"\x1a\n\x0cOfferRelease\x12\n\n\x02id\x18\x01 \x01(\t\"\xce\x02\n\nAssignment\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x30\n\x05\x65poch\x18\x02 \x01(\x0b\x32!.intertie.api.federation.v1.Epoch\x12\r\n\x05shard\x18\x03 \x01(\x05\x12\x13\n\x0bshard_epoch\x18\x04 \x01(\x03\x12\r\n\x05offer\x18\x05 \x01(\t\x12\x0f\n\x07variant\x18\x06 \x01(\x05\x12\x15\n\rlocal_retries\x18\x07 \x01(\x05\x12\x15\n\rattempts_left\x18\x08 \x01(\x05\x12\r\n\x05index\x18\t \x01(\x05\x12\x0c\n\x04spec\x18\n \x01(\x0c\x12\x11\n\tprincipal\x18\x0b \x01(\t\x12\r\n\x05payer\x18\x0c \x01(\t\x12\x10\n\x08\x65xcluded\x18\r \x03(\t\x12=\n\ncheckpoint\x18\x0e \x01(\x0b\x32).intertie.api.federation.v1.CheckpointRef\"\x89\x01\n\x06\x41ssign\x12:\n\nassignment\x18\x01 \x01(\x0b\x32&.intertie.api.federation.v1.Assignment\x12\r\n\x05grant\x18\x02 \x01(\x0c\x12\x13\n\x0bgrant_index\x18\x03 \x01(\x05\x12\r\n\x05proof\x18\x04 \x03(\x0c\x12\x10\n\x08\x65nvelope\x18\x05 \x01(\x0c\"~\n\tCancelRun\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x30\n\x05\x65poch\x18\x02 \x01(\x0b\x32!.intertie.api.federation.v1.Epoch\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x12\n\nsuperseded\x18\x04 \x01(\x08\x12\r\n\x05\x65vict\x18\x05 \x01(\x08\"K\n\tRunClosed\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x30\n\x05token\x18\x02 \x01(\x0b\x32!.intertie.api.federation.v1.Token\"\x1b\n\rDigestRequest\x12\n\n\x02id\x18\x01 \x01(\x03\"\xad\x01\n\tReadBytes\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\x0b\n\x03run\x18\x03 \x01(\x05\x12\x0c\n\x04rank\x18\x04 \x01(\x05\x12\x0e\n\x06stream\x18\x05 \x01(\t\x12\x0c\n\x04path\x18\x06 \x01(\t\x12\x0e\n\x06offset\x18\x07 \x01(\x03\x12\r\n\x05limit\x18\x08 \x01(\x05\x12\x0f\n\x07wait_ms\x18\t \x01(\x03\x12\r\n\x05relay\x18\n \x01(\t\x12\x0e\n\x06reader\x18\x0b \x01(\t\">\n\x0cPolicyUpdate\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\x0c\n\x04\x62ody\x18\x03 \x01(\x0c\"G\n\tRttReport\x12:\n\x0bround_trips\x18\x01 \x03(\x0b\x32%.intertie.api.federation.v1.RoundTrip\"j\n\tRoundTrip\x12\x0e\n\x06region\x18\x01 \x01(\t\x12\x0e\n\x06p50_us\x18\x02 \x01(\x03\x12\x0e\n\x06p95_us\x18\x03 \x01(\x03\x12\x0f\n\x07samples\x18\x04 \x01(\x05\x12\x0c\n\x04lost\x18\x05 \x01(\x05\x12\x0e\n\x06\x61ge_ms\x18\x06 \x01(\x03\">\n\x07\x42\x65\x61\x63ons\x12\x33\n\x07\x62\x65\x61\x63ons\x18\x01 \x03(\x0b\x32\".intertie.api.federation.v1.Beacon\")\n\x06\x42\x65\x61\x63on\x12\x0e\n\x06region\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,45 +36,53 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'intertie.api.federation.v1.
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_REGIONMESSAGE']._serialized_start=230
-  _globals['_REGIONMESSAGE']._serialized_end=729
-  _globals['_FEDERATIONMESSAGE']._serialized_start=732
-  _globals['_FEDERATIONMESSAGE']._serialized_end=1394
-  _globals['_REGIONHELLO']._serialized_start=1397
-  _globals['_REGIONHELLO']._serialized_end=1567
-  _globals['_LEASERENEW']._serialized_start=1569
-  _globals['_LEASERENEW']._serialized_end=1594
-  _globals['_OFFER']._serialized_start=1597
-  _globals['_OFFER']._serialized_end=1748
-  _globals['_ASSIGNACK']._serialized_start=1750
-  _globals['_ASSIGNACK']._serialized_end=1876
-  _globals['_RUNUPDATE']._serialized_start=1879
-  _globals['_RUNUPDATE']._serialized_end=2574
-  _globals['_DIGESTENTRY']._serialized_start=2577
-  _globals['_DIGESTENTRY']._serialized_end=2725
-  _globals['_RUNDIGEST']._serialized_start=2727
-  _globals['_RUNDIGEST']._serialized_end=2822
-  _globals['_BYTECHUNK']._serialized_start=2824
-  _globals['_BYTECHUNK']._serialized_end=2951
-  _globals['_FEDERATIONHELLO']._serialized_start=2953
-  _globals['_FEDERATIONHELLO']._serialized_end=3061
-  _globals['_LEASEGRANT']._serialized_start=3063
-  _globals['_LEASEGRANT']._serialized_end=3106
-  _globals['_OFFERREQUEST']._serialized_start=3109
-  _globals['_OFFERREQUEST']._serialized_end=3272
-  _globals['_OFFERRELEASE']._serialized_start=3274
-  _globals['_OFFERRELEASE']._serialized_end=3300
-  _globals['_ASSIGNMENT']._serialized_start=3303
-  _globals['_ASSIGNMENT']._serialized_end=3637
-  _globals['_ASSIGN']._serialized_start=3640
-  _globals['_ASSIGN']._serialized_end=3777
-  _globals['_CANCELRUN']._serialized_start=3779
-  _globals['_CANCELRUN']._serialized_end=3905
-  _globals['_RUNCLOSED']._serialized_start=3907
-  _globals['_RUNCLOSED']._serialized_end=3982
-  _globals['_DIGESTREQUEST']._serialized_start=3984
-  _globals['_DIGESTREQUEST']._serialized_end=4011
-  _globals['_READBYTES']._serialized_start=4014
-  _globals['_READBYTES']._serialized_end=4187
-  _globals['_POLICYUPDATE']._serialized_start=4189
-  _globals['_POLICYUPDATE']._serialized_end=4251
+  _globals['_REGIONMESSAGE']._serialized_end=790
+  _globals['_FEDERATIONMESSAGE']._serialized_start=793
+  _globals['_FEDERATIONMESSAGE']._serialized_end=1511
+  _globals['_REGIONHELLO']._serialized_start=1514
+  _globals['_REGIONHELLO']._serialized_end=1700
+  _globals['_LEASERENEW']._serialized_start=1702
+  _globals['_LEASERENEW']._serialized_end=1727
+  _globals['_OFFER']._serialized_start=1730
+  _globals['_OFFER']._serialized_end=1881
+  _globals['_ASSIGNACK']._serialized_start=1883
+  _globals['_ASSIGNACK']._serialized_end=2009
+  _globals['_RUNUPDATE']._serialized_start=2012
+  _globals['_RUNUPDATE']._serialized_end=2707
+  _globals['_DIGESTENTRY']._serialized_start=2710
+  _globals['_DIGESTENTRY']._serialized_end=2858
+  _globals['_RUNDIGEST']._serialized_start=2860
+  _globals['_RUNDIGEST']._serialized_end=2955
+  _globals['_BYTECHUNK']._serialized_start=2957
+  _globals['_BYTECHUNK']._serialized_end=3084
+  _globals['_FEDERATIONHELLO']._serialized_start=3086
+  _globals['_FEDERATIONHELLO']._serialized_end=3194
+  _globals['_LEASEGRANT']._serialized_start=3196
+  _globals['_LEASEGRANT']._serialized_end=3239
+  _globals['_OFFERREQUEST']._serialized_start=3242
+  _globals['_OFFERREQUEST']._serialized_end=3405
+  _globals['_OFFERRELEASE']._serialized_start=3407
+  _globals['_OFFERRELEASE']._serialized_end=3433
+  _globals['_ASSIGNMENT']._serialized_start=3436
+  _globals['_ASSIGNMENT']._serialized_end=3770
+  _globals['_ASSIGN']._serialized_start=3773
+  _globals['_ASSIGN']._serialized_end=3910
+  _globals['_CANCELRUN']._serialized_start=3912
+  _globals['_CANCELRUN']._serialized_end=4038
+  _globals['_RUNCLOSED']._serialized_start=4040
+  _globals['_RUNCLOSED']._serialized_end=4115
+  _globals['_DIGESTREQUEST']._serialized_start=4117
+  _globals['_DIGESTREQUEST']._serialized_end=4144
+  _globals['_READBYTES']._serialized_start=4147
+  _globals['_READBYTES']._serialized_end=4320
+  _globals['_POLICYUPDATE']._serialized_start=4322
+  _globals['_POLICYUPDATE']._serialized_end=4384
+  _globals['_RTTREPORT']._serialized_start=4386
+  _globals['_RTTREPORT']._serialized_end=4457
+  _globals['_ROUNDTRIP']._serialized_start=4459
+  _globals['_ROUNDTRIP']._serialized_end=4565
+  _globals['_BEACONS']._serialized_start=4567
+  _globals['_BEACONS']._serialized_end=4629
+  _globals['_BEACON']._serialized_start=4631
+  _globals['_BEACON']._serialized_end=4672
 # @@protoc_insertion_point(module_scope)

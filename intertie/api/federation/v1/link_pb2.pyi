@@ -11,7 +11,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class RegionMessage(_message.Message):
-    __slots__ = ("hello", "lease_renew", "summary", "offer", "assign_ack", "run_update", "run_digest", "byte_chunk")
+    __slots__ = ("hello", "lease_renew", "summary", "offer", "assign_ack", "run_update", "run_digest", "byte_chunk", "rtt_report")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     LEASE_RENEW_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
@@ -20,6 +20,7 @@ class RegionMessage(_message.Message):
     RUN_UPDATE_FIELD_NUMBER: _ClassVar[int]
     RUN_DIGEST_FIELD_NUMBER: _ClassVar[int]
     BYTE_CHUNK_FIELD_NUMBER: _ClassVar[int]
+    RTT_REPORT_FIELD_NUMBER: _ClassVar[int]
     hello: RegionHello
     lease_renew: LeaseRenew
     summary: _pool_pb2.Summary
@@ -28,10 +29,11 @@ class RegionMessage(_message.Message):
     run_update: RunUpdate
     run_digest: RunDigest
     byte_chunk: ByteChunk
-    def __init__(self, hello: _Optional[_Union[RegionHello, _Mapping]] = ..., lease_renew: _Optional[_Union[LeaseRenew, _Mapping]] = ..., summary: _Optional[_Union[_pool_pb2.Summary, _Mapping]] = ..., offer: _Optional[_Union[Offer, _Mapping]] = ..., assign_ack: _Optional[_Union[AssignAck, _Mapping]] = ..., run_update: _Optional[_Union[RunUpdate, _Mapping]] = ..., run_digest: _Optional[_Union[RunDigest, _Mapping]] = ..., byte_chunk: _Optional[_Union[ByteChunk, _Mapping]] = ...) -> None: ...
+    rtt_report: RttReport
+    def __init__(self, hello: _Optional[_Union[RegionHello, _Mapping]] = ..., lease_renew: _Optional[_Union[LeaseRenew, _Mapping]] = ..., summary: _Optional[_Union[_pool_pb2.Summary, _Mapping]] = ..., offer: _Optional[_Union[Offer, _Mapping]] = ..., assign_ack: _Optional[_Union[AssignAck, _Mapping]] = ..., run_update: _Optional[_Union[RunUpdate, _Mapping]] = ..., run_digest: _Optional[_Union[RunDigest, _Mapping]] = ..., byte_chunk: _Optional[_Union[ByteChunk, _Mapping]] = ..., rtt_report: _Optional[_Union[RttReport, _Mapping]] = ...) -> None: ...
 
 class FederationMessage(_message.Message):
-    __slots__ = ("hello", "lease_grant", "offer_request", "offer_release", "assign", "cancel_run", "run_closed", "digest_request", "read_bytes", "policy_update")
+    __slots__ = ("hello", "lease_grant", "offer_request", "offer_release", "assign", "cancel_run", "run_closed", "digest_request", "read_bytes", "policy_update", "beacons")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     LEASE_GRANT_FIELD_NUMBER: _ClassVar[int]
     OFFER_REQUEST_FIELD_NUMBER: _ClassVar[int]
@@ -42,6 +44,7 @@ class FederationMessage(_message.Message):
     DIGEST_REQUEST_FIELD_NUMBER: _ClassVar[int]
     READ_BYTES_FIELD_NUMBER: _ClassVar[int]
     POLICY_UPDATE_FIELD_NUMBER: _ClassVar[int]
+    BEACONS_FIELD_NUMBER: _ClassVar[int]
     hello: FederationHello
     lease_grant: LeaseGrant
     offer_request: OfferRequest
@@ -52,10 +55,11 @@ class FederationMessage(_message.Message):
     digest_request: DigestRequest
     read_bytes: ReadBytes
     policy_update: PolicyUpdate
-    def __init__(self, hello: _Optional[_Union[FederationHello, _Mapping]] = ..., lease_grant: _Optional[_Union[LeaseGrant, _Mapping]] = ..., offer_request: _Optional[_Union[OfferRequest, _Mapping]] = ..., offer_release: _Optional[_Union[OfferRelease, _Mapping]] = ..., assign: _Optional[_Union[Assign, _Mapping]] = ..., cancel_run: _Optional[_Union[CancelRun, _Mapping]] = ..., run_closed: _Optional[_Union[RunClosed, _Mapping]] = ..., digest_request: _Optional[_Union[DigestRequest, _Mapping]] = ..., read_bytes: _Optional[_Union[ReadBytes, _Mapping]] = ..., policy_update: _Optional[_Union[PolicyUpdate, _Mapping]] = ...) -> None: ...
+    beacons: Beacons
+    def __init__(self, hello: _Optional[_Union[FederationHello, _Mapping]] = ..., lease_grant: _Optional[_Union[LeaseGrant, _Mapping]] = ..., offer_request: _Optional[_Union[OfferRequest, _Mapping]] = ..., offer_release: _Optional[_Union[OfferRelease, _Mapping]] = ..., assign: _Optional[_Union[Assign, _Mapping]] = ..., cancel_run: _Optional[_Union[CancelRun, _Mapping]] = ..., run_closed: _Optional[_Union[RunClosed, _Mapping]] = ..., digest_request: _Optional[_Union[DigestRequest, _Mapping]] = ..., read_bytes: _Optional[_Union[ReadBytes, _Mapping]] = ..., policy_update: _Optional[_Union[PolicyUpdate, _Mapping]] = ..., beacons: _Optional[_Union[Beacons, _Mapping]] = ...) -> None: ...
 
 class RegionHello(_message.Message):
-    __slots__ = ("region", "incarnation", "jurisdiction", "software", "protocol_min", "protocol_max", "features", "log_vkey")
+    __slots__ = ("region", "incarnation", "jurisdiction", "software", "protocol_min", "protocol_max", "features", "log_vkey", "beacon")
     REGION_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     JURISDICTION_FIELD_NUMBER: _ClassVar[int]
@@ -64,6 +68,7 @@ class RegionHello(_message.Message):
     PROTOCOL_MAX_FIELD_NUMBER: _ClassVar[int]
     FEATURES_FIELD_NUMBER: _ClassVar[int]
     LOG_VKEY_FIELD_NUMBER: _ClassVar[int]
+    BEACON_FIELD_NUMBER: _ClassVar[int]
     region: str
     incarnation: str
     jurisdiction: str
@@ -72,7 +77,8 @@ class RegionHello(_message.Message):
     protocol_max: int
     features: _containers.RepeatedScalarFieldContainer[str]
     log_vkey: str
-    def __init__(self, region: _Optional[str] = ..., incarnation: _Optional[str] = ..., jurisdiction: _Optional[str] = ..., software: _Optional[str] = ..., protocol_min: _Optional[int] = ..., protocol_max: _Optional[int] = ..., features: _Optional[_Iterable[str]] = ..., log_vkey: _Optional[str] = ...) -> None: ...
+    beacon: str
+    def __init__(self, region: _Optional[str] = ..., incarnation: _Optional[str] = ..., jurisdiction: _Optional[str] = ..., software: _Optional[str] = ..., protocol_min: _Optional[int] = ..., protocol_max: _Optional[int] = ..., features: _Optional[_Iterable[str]] = ..., log_vkey: _Optional[str] = ..., beacon: _Optional[str] = ...) -> None: ...
 
 class LeaseRenew(_message.Message):
     __slots__ = ("seq",)
@@ -357,3 +363,39 @@ class PolicyUpdate(_message.Message):
     sha256: str
     body: bytes
     def __init__(self, revision: _Optional[int] = ..., sha256: _Optional[str] = ..., body: _Optional[bytes] = ...) -> None: ...
+
+class RttReport(_message.Message):
+    __slots__ = ("round_trips",)
+    ROUND_TRIPS_FIELD_NUMBER: _ClassVar[int]
+    round_trips: _containers.RepeatedCompositeFieldContainer[RoundTrip]
+    def __init__(self, round_trips: _Optional[_Iterable[_Union[RoundTrip, _Mapping]]] = ...) -> None: ...
+
+class RoundTrip(_message.Message):
+    __slots__ = ("region", "p50_us", "p95_us", "samples", "lost", "age_ms")
+    REGION_FIELD_NUMBER: _ClassVar[int]
+    P50_US_FIELD_NUMBER: _ClassVar[int]
+    P95_US_FIELD_NUMBER: _ClassVar[int]
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
+    AGE_MS_FIELD_NUMBER: _ClassVar[int]
+    region: str
+    p50_us: int
+    p95_us: int
+    samples: int
+    lost: int
+    age_ms: int
+    def __init__(self, region: _Optional[str] = ..., p50_us: _Optional[int] = ..., p95_us: _Optional[int] = ..., samples: _Optional[int] = ..., lost: _Optional[int] = ..., age_ms: _Optional[int] = ...) -> None: ...
+
+class Beacons(_message.Message):
+    __slots__ = ("beacons",)
+    BEACONS_FIELD_NUMBER: _ClassVar[int]
+    beacons: _containers.RepeatedCompositeFieldContainer[Beacon]
+    def __init__(self, beacons: _Optional[_Iterable[_Union[Beacon, _Mapping]]] = ...) -> None: ...
+
+class Beacon(_message.Message):
+    __slots__ = ("region", "address")
+    REGION_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    region: str
+    address: str
+    def __init__(self, region: _Optional[str] = ..., address: _Optional[str] = ...) -> None: ...

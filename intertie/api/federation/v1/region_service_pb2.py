@@ -29,15 +29,15 @@ from intertie.api.federation.v1 import pool_pb2 as intertie_dot_api_dot_federati
 from intertie.api.federation.v1 import states_pb2 as intertie_dot_api_dot_federation_dot_v1_dot_states__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n/intertie/api/federation/v1/region_service.proto\x12\x1aintertie.api.federation.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a%intertie/api/federation/v1/join.proto\x1a%intertie/api/federation/v1/pool.proto\x1a\'intertie/api/federation/v1/states.proto\"\xdd\x02\n\x06Region\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x36\n\x05state\x18\x02 \x01(\x0e\x32\'.intertie.api.federation.v1.RegionState\x12>\n\x0creachability\x18\x03 \x01(\x0e\x32(.intertie.api.federation.v1.Reachability\x12\x14\n\x0cjurisdiction\x18\x04 \x01(\t\x12-\n\tseen_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08software\x18\x06 \x01(\t\x12\x34\n\x07summary\x18\x07 \x01(\x0b\x32#.intertie.api.federation.v1.Summary\x12\x15\n\rassigned_runs\x18\x08 \x01(\x05\x12\x14\n\x0cstate_reason\x18\t \x01(\t\x12\x13\n\x0bstate_actor\x18\n \x01(\t\" \n\x10GetRegionRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\";\n\x12ListRegionsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"c\n\x13ListRegionsResponse\x12\x33\n\x07regions\x18\x01 \x03(\x0b\x32\".intertie.api.federation.v1.Region\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"V\n\x17ListJoinRequestsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x14\n\x0cshow_decided\x18\x03 \x01(\x08\"d\n\x18ListJoinRequestsResponse\x12/\n\x05joins\x18\x01 \x03(\x0b\x32 .intertie.api.federation.v1.Join\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"M\n\x19\x41pproveJoinRequestRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"L\n\x18RejectJoinRequestRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"G\n\x13\x43ordonRegionRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"I\n\x15UncordonRegionRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"G\n\x13RemoveRegionRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"\xc9\x02\n\x05\x44rain\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x35\n\x05state\x18\x02 \x01(\x0e\x32&.intertie.api.federation.v1.DrainState\x12\x0e\n\x06guests\x18\x03 \x01(\x05\x12\x13\n\x0bguests_left\x18\x04 \x01(\x05\x12\x19\n\x11guests_waited_for\x18\x05 \x01(\x05\x12,\n\x08\x64\x65\x61\x64line\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05leave\x18\x07 \x01(\x08\x12\x0e\n\x06reason\x18\x08 \x01(\t\x12\x0f\n\x07\x63reator\x18\t \x01(\t\x12/\n\x0b\x63reate_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x84\x01\n\x12\x43reateDrainRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12+\n\x08\x64\x65\x61\x64line\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05leave\x18\x04 \x01(\x08\x12\x12\n\nrequest_id\x18\x05 \x01(\t\"\x1f\n\x0fGetDrainRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"J\n\x11ListDrainsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"`\n\x12ListDrainsResponse\x12\x31\n\x06\x64rains\x18\x01 \x03(\x0b\x32!.intertie.api.federation.v1.Drain\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"F\n\x12\x43\x61ncelDrainRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t*s\n\nDrainState\x12\x1b\n\x17\x44RAIN_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x44RAIN_STATE_RUNNING\x10\x01\x12\x14\n\x10\x44RAIN_STATE_DONE\x10\x02\x12\x19\n\x15\x44RAIN_STATE_CANCELLED\x10\x03\x32\xf9\t\n\rRegionService\x12]\n\tGetRegion\x12,.intertie.api.federation.v1.GetRegionRequest\x1a\".intertie.api.federation.v1.Region\x12n\n\x0bListRegions\x12..intertie.api.federation.v1.ListRegionsRequest\x1a/.intertie.api.federation.v1.ListRegionsResponse\x12}\n\x10ListJoinRequests\x12\x33.intertie.api.federation.v1.ListJoinRequestsRequest\x1a\x34.intertie.api.federation.v1.ListJoinRequestsResponse\x12m\n\x12\x41pproveJoinRequest\x12\x35.intertie.api.federation.v1.ApproveJoinRequestRequest\x1a .intertie.api.federation.v1.Join\x12k\n\x11RejectJoinRequest\x12\x34.intertie.api.federation.v1.RejectJoinRequestRequest\x1a .intertie.api.federation.v1.Join\x12\x63\n\x0c\x43ordonRegion\x12/.intertie.api.federation.v1.CordonRegionRequest\x1a\".intertie.api.federation.v1.Region\x12g\n\x0eUncordonRegion\x12\x31.intertie.api.federation.v1.UncordonRegionRequest\x1a\".intertie.api.federation.v1.Region\x12`\n\x0b\x43reateDrain\x12..intertie.api.federation.v1.CreateDrainRequest\x1a!.intertie.api.federation.v1.Drain\x12Z\n\x08GetDrain\x12+.intertie.api.federation.v1.GetDrainRequest\x1a!.intertie.api.federation.v1.Drain\x12k\n\nListDrains\x12-.intertie.api.federation.v1.ListDrainsRequest\x1a..intertie.api.federation.v1.ListDrainsResponse\x12`\n\x0b\x43\x61ncelDrain\x12..intertie.api.federation.v1.CancelDrainRequest\x1a!.intertie.api.federation.v1.Drain\x12\x63\n\x0cRemoveRegion\x12/.intertie.api.federation.v1.RemoveRegionRequest\x1a\".intertie.api.federation.v1.Regionb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n/intertie/api/federation/v1/region_service.proto\x12\x1aintertie.api.federation.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a%intertie/api/federation/v1/join.proto\x1a%intertie/api/federation/v1/pool.proto\x1a\'intertie/api/federation/v1/states.proto\"\xdd\x02\n\x06Region\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x36\n\x05state\x18\x02 \x01(\x0e\x32\'.intertie.api.federation.v1.RegionState\x12>\n\x0creachability\x18\x03 \x01(\x0e\x32(.intertie.api.federation.v1.Reachability\x12\x14\n\x0cjurisdiction\x18\x04 \x01(\t\x12-\n\tseen_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08software\x18\x06 \x01(\t\x12\x34\n\x07summary\x18\x07 \x01(\x0b\x32#.intertie.api.federation.v1.Summary\x12\x15\n\rassigned_runs\x18\x08 \x01(\x05\x12\x14\n\x0cstate_reason\x18\t \x01(\t\x12\x13\n\x0bstate_actor\x18\n \x01(\t\" \n\x10GetRegionRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\";\n\x12ListRegionsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"c\n\x13ListRegionsResponse\x12\x33\n\x07regions\x18\x01 \x03(\x0b\x32\".intertie.api.federation.v1.Region\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"8\n\x0fListRttsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"l\n\x10ListRttsResponse\x12-\n\x04rtts\x18\x01 \x03(\x0b\x32\x1f.intertie.api.federation.v1.Rtt\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\x86\x01\n\x03Rtt\x12\x0e\n\x06origin\x18\x01 \x01(\t\x12\x0e\n\x06region\x18\x02 \x01(\t\x12\x10\n\x08measured\x18\x03 \x01(\x08\x12\x0e\n\x06p50_us\x18\x04 \x01(\x03\x12\x0e\n\x06p95_us\x18\x05 \x01(\x03\x12\x0f\n\x07samples\x18\x06 \x01(\x05\x12\x0c\n\x04lost\x18\x07 \x01(\x05\x12\x0e\n\x06\x61ge_ms\x18\x08 \x01(\x03\"V\n\x17ListJoinRequestsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x14\n\x0cshow_decided\x18\x03 \x01(\x08\"d\n\x18ListJoinRequestsResponse\x12/\n\x05joins\x18\x01 \x03(\x0b\x32 .intertie.api.federation.v1.Join\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"M\n\x19\x41pproveJoinRequestRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"L\n\x18RejectJoinRequestRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"G\n\x13\x43ordonRegionRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"I\n\x15UncordonRegionRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"G\n\x13RemoveRegionRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"\xc9\x02\n\x05\x44rain\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x35\n\x05state\x18\x02 \x01(\x0e\x32&.intertie.api.federation.v1.DrainState\x12\x0e\n\x06guests\x18\x03 \x01(\x05\x12\x13\n\x0bguests_left\x18\x04 \x01(\x05\x12\x19\n\x11guests_waited_for\x18\x05 \x01(\x05\x12,\n\x08\x64\x65\x61\x64line\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05leave\x18\x07 \x01(\x08\x12\x0e\n\x06reason\x18\x08 \x01(\t\x12\x0f\n\x07\x63reator\x18\t \x01(\t\x12/\n\x0b\x63reate_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x84\x01\n\x12\x43reateDrainRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12+\n\x08\x64\x65\x61\x64line\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05leave\x18\x04 \x01(\x08\x12\x12\n\nrequest_id\x18\x05 \x01(\t\"\x1f\n\x0fGetDrainRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"J\n\x11ListDrainsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"`\n\x12ListDrainsResponse\x12\x31\n\x06\x64rains\x18\x01 \x03(\x0b\x32!.intertie.api.federation.v1.Drain\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"F\n\x12\x43\x61ncelDrainRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t*s\n\nDrainState\x12\x1b\n\x17\x44RAIN_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x44RAIN_STATE_RUNNING\x10\x01\x12\x14\n\x10\x44RAIN_STATE_DONE\x10\x02\x12\x19\n\x15\x44RAIN_STATE_CANCELLED\x10\x03\x32\xe0\n\n\rRegionService\x12]\n\tGetRegion\x12,.intertie.api.federation.v1.GetRegionRequest\x1a\".intertie.api.federation.v1.Region\x12n\n\x0bListRegions\x12..intertie.api.federation.v1.ListRegionsRequest\x1a/.intertie.api.federation.v1.ListRegionsResponse\x12\x65\n\x08ListRtts\x12+.intertie.api.federation.v1.ListRttsRequest\x1a,.intertie.api.federation.v1.ListRttsResponse\x12}\n\x10ListJoinRequests\x12\x33.intertie.api.federation.v1.ListJoinRequestsRequest\x1a\x34.intertie.api.federation.v1.ListJoinRequestsResponse\x12m\n\x12\x41pproveJoinRequest\x12\x35.intertie.api.federation.v1.ApproveJoinRequestRequest\x1a .intertie.api.federation.v1.Join\x12k\n\x11RejectJoinRequest\x12\x34.intertie.api.federation.v1.RejectJoinRequestRequest\x1a .intertie.api.federation.v1.Join\x12\x63\n\x0c\x43ordonRegion\x12/.intertie.api.federation.v1.CordonRegionRequest\x1a\".intertie.api.federation.v1.Region\x12g\n\x0eUncordonRegion\x12\x31.intertie.api.federation.v1.UncordonRegionRequest\x1a\".intertie.api.federation.v1.Region\x12`\n\x0b\x43reateDrain\x12..intertie.api.federation.v1.CreateDrainRequest\x1a!.intertie.api.federation.v1.Drain\x12Z\n\x08GetDrain\x12+.intertie.api.federation.v1.GetDrainRequest\x1a!.intertie.api.federation.v1.Drain\x12k\n\nListDrains\x12-.intertie.api.federation.v1.ListDrainsRequest\x1a..intertie.api.federation.v1.ListDrainsResponse\x12`\n\x0b\x43\x61ncelDrain\x12..intertie.api.federation.v1.CancelDrainRequest\x1a!.intertie.api.federation.v1.Drain\x12\x63\n\x0cRemoveRegion\x12/.intertie.api.federation.v1.RemoveRegionRequest\x1a\".intertie.api.federation.v1.Regionb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'intertie.api.federation.v1.region_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_DRAINSTATE']._serialized_start=2125
-  _globals['_DRAINSTATE']._serialized_end=2240
+  _globals['_DRAINSTATE']._serialized_start=2430
+  _globals['_DRAINSTATE']._serialized_end=2545
   _globals['_REGION']._serialized_start=264
   _globals['_REGION']._serialized_end=613
   _globals['_GETREGIONREQUEST']._serialized_start=615
@@ -46,32 +46,38 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTREGIONSREQUEST']._serialized_end=708
   _globals['_LISTREGIONSRESPONSE']._serialized_start=710
   _globals['_LISTREGIONSRESPONSE']._serialized_end=809
-  _globals['_LISTJOINREQUESTSREQUEST']._serialized_start=811
-  _globals['_LISTJOINREQUESTSREQUEST']._serialized_end=897
-  _globals['_LISTJOINREQUESTSRESPONSE']._serialized_start=899
-  _globals['_LISTJOINREQUESTSRESPONSE']._serialized_end=999
-  _globals['_APPROVEJOINREQUESTREQUEST']._serialized_start=1001
-  _globals['_APPROVEJOINREQUESTREQUEST']._serialized_end=1078
-  _globals['_REJECTJOINREQUESTREQUEST']._serialized_start=1080
-  _globals['_REJECTJOINREQUESTREQUEST']._serialized_end=1156
-  _globals['_CORDONREGIONREQUEST']._serialized_start=1158
-  _globals['_CORDONREGIONREQUEST']._serialized_end=1229
-  _globals['_UNCORDONREGIONREQUEST']._serialized_start=1231
-  _globals['_UNCORDONREGIONREQUEST']._serialized_end=1304
-  _globals['_REMOVEREGIONREQUEST']._serialized_start=1306
-  _globals['_REMOVEREGIONREQUEST']._serialized_end=1377
-  _globals['_DRAIN']._serialized_start=1380
-  _globals['_DRAIN']._serialized_end=1709
-  _globals['_CREATEDRAINREQUEST']._serialized_start=1712
-  _globals['_CREATEDRAINREQUEST']._serialized_end=1844
-  _globals['_GETDRAINREQUEST']._serialized_start=1846
-  _globals['_GETDRAINREQUEST']._serialized_end=1877
-  _globals['_LISTDRAINSREQUEST']._serialized_start=1879
-  _globals['_LISTDRAINSREQUEST']._serialized_end=1953
-  _globals['_LISTDRAINSRESPONSE']._serialized_start=1955
-  _globals['_LISTDRAINSRESPONSE']._serialized_end=2051
-  _globals['_CANCELDRAINREQUEST']._serialized_start=2053
-  _globals['_CANCELDRAINREQUEST']._serialized_end=2123
-  _globals['_REGIONSERVICE']._serialized_start=2243
-  _globals['_REGIONSERVICE']._serialized_end=3516
+  _globals['_LISTRTTSREQUEST']._serialized_start=811
+  _globals['_LISTRTTSREQUEST']._serialized_end=867
+  _globals['_LISTRTTSRESPONSE']._serialized_start=869
+  _globals['_LISTRTTSRESPONSE']._serialized_end=977
+  _globals['_RTT']._serialized_start=980
+  _globals['_RTT']._serialized_end=1114
+  _globals['_LISTJOINREQUESTSREQUEST']._serialized_start=1116
+  _globals['_LISTJOINREQUESTSREQUEST']._serialized_end=1202
+  _globals['_LISTJOINREQUESTSRESPONSE']._serialized_start=1204
+  _globals['_LISTJOINREQUESTSRESPONSE']._serialized_end=1304
+  _globals['_APPROVEJOINREQUESTREQUEST']._serialized_start=1306
+  _globals['_APPROVEJOINREQUESTREQUEST']._serialized_end=1383
+  _globals['_REJECTJOINREQUESTREQUEST']._serialized_start=1385
+  _globals['_REJECTJOINREQUESTREQUEST']._serialized_end=1461
+  _globals['_CORDONREGIONREQUEST']._serialized_start=1463
+  _globals['_CORDONREGIONREQUEST']._serialized_end=1534
+  _globals['_UNCORDONREGIONREQUEST']._serialized_start=1536
+  _globals['_UNCORDONREGIONREQUEST']._serialized_end=1609
+  _globals['_REMOVEREGIONREQUEST']._serialized_start=1611
+  _globals['_REMOVEREGIONREQUEST']._serialized_end=1682
+  _globals['_DRAIN']._serialized_start=1685
+  _globals['_DRAIN']._serialized_end=2014
+  _globals['_CREATEDRAINREQUEST']._serialized_start=2017
+  _globals['_CREATEDRAINREQUEST']._serialized_end=2149
+  _globals['_GETDRAINREQUEST']._serialized_start=2151
+  _globals['_GETDRAINREQUEST']._serialized_end=2182
+  _globals['_LISTDRAINSREQUEST']._serialized_start=2184
+  _globals['_LISTDRAINSREQUEST']._serialized_end=2258
+  _globals['_LISTDRAINSRESPONSE']._serialized_start=2260
+  _globals['_LISTDRAINSRESPONSE']._serialized_end=2356
+  _globals['_CANCELDRAINREQUEST']._serialized_start=2358
+  _globals['_CANCELDRAINREQUEST']._serialized_end=2428
+  _globals['_REGIONSERVICE']._serialized_start=2548
+  _globals['_REGIONSERVICE']._serialized_end=3924
 # @@protoc_insertion_point(module_scope)

@@ -71,6 +71,44 @@ class ListRegionsResponse(_message.Message):
     next_page_token: str
     def __init__(self, regions: _Optional[_Iterable[_Union[Region, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
+class ListRttsRequest(_message.Message):
+    __slots__ = ("page_size", "page_token")
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    page_size: int
+    page_token: str
+    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListRttsResponse(_message.Message):
+    __slots__ = ("rtts", "next_page_token", "revision")
+    RTTS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    rtts: _containers.RepeatedCompositeFieldContainer[Rtt]
+    next_page_token: str
+    revision: int
+    def __init__(self, rtts: _Optional[_Iterable[_Union[Rtt, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class Rtt(_message.Message):
+    __slots__ = ("origin", "region", "measured", "p50_us", "p95_us", "samples", "lost", "age_ms")
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    REGION_FIELD_NUMBER: _ClassVar[int]
+    MEASURED_FIELD_NUMBER: _ClassVar[int]
+    P50_US_FIELD_NUMBER: _ClassVar[int]
+    P95_US_FIELD_NUMBER: _ClassVar[int]
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
+    AGE_MS_FIELD_NUMBER: _ClassVar[int]
+    origin: str
+    region: str
+    measured: bool
+    p50_us: int
+    p95_us: int
+    samples: int
+    lost: int
+    age_ms: int
+    def __init__(self, origin: _Optional[str] = ..., region: _Optional[str] = ..., measured: bool = ..., p50_us: _Optional[int] = ..., p95_us: _Optional[int] = ..., samples: _Optional[int] = ..., lost: _Optional[int] = ..., age_ms: _Optional[int] = ...) -> None: ...
+
 class ListJoinRequestsRequest(_message.Message):
     __slots__ = ("page_size", "page_token", "show_decided")
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]

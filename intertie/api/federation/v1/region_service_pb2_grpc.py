@@ -46,6 +46,11 @@ class RegionServiceStub(object):
                 request_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListRegionsRequest.SerializeToString,
                 response_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListRegionsResponse.FromString,
                 _registered_method=True)
+        self.ListRtts = channel.unary_unary(
+                '/intertie.api.federation.v1.RegionService/ListRtts',
+                request_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListRttsRequest.SerializeToString,
+                response_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListRttsResponse.FromString,
+                _registered_method=True)
         self.ListJoinRequests = channel.unary_unary(
                 '/intertie.api.federation.v1.RegionService/ListJoinRequests',
                 request_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListJoinRequestsRequest.SerializeToString,
@@ -111,6 +116,13 @@ class RegionServiceServicer(object):
 
     def ListRegions(self, request, context):
         """Lists regions in the order of their ids.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListRtts(self, request, context):
+        """Lists round trips between regions, also of pairs that nobody measured.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -198,6 +210,11 @@ def add_RegionServiceServicer_to_server(servicer, server):
                     servicer.ListRegions,
                     request_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListRegionsRequest.FromString,
                     response_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListRegionsResponse.SerializeToString,
+            ),
+            'ListRtts': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListRtts,
+                    request_deserializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListRttsRequest.FromString,
+                    response_serializer=intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListRttsResponse.SerializeToString,
             ),
             'ListJoinRequests': grpc.unary_unary_rpc_method_handler(
                     servicer.ListJoinRequests,
@@ -305,6 +322,33 @@ class RegionService(object):
             '/intertie.api.federation.v1.RegionService/ListRegions',
             intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListRegionsRequest.SerializeToString,
             intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListRegionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListRtts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/intertie.api.federation.v1.RegionService/ListRtts',
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListRttsRequest.SerializeToString,
+            intertie_dot_api_dot_federation_dot_v1_dot_region__service__pb2.ListRttsResponse.FromString,
             options,
             channel_credentials,
             insecure,
