@@ -60,6 +60,7 @@ class RegionCore:
         self.timing = timing
         self.now = now
         self.started_ns = now.boot_ns
+        self.started_ms = now.utc_ms
         self.runs: dict[str, RegionRun] = {}
         self.by_task: dict[str, str] = {}
         self.nodes: dict[str, Node] = {}
@@ -202,8 +203,11 @@ class RegionCore:
         self.scheduling.index(run)
 
     def held_by(self, node: str) -> Held:
-        """What holds a node, whether it has attached or not."""
-        return self.held.setdefault(node, Held())
+        """What holds a node, whether it has attached or not.
+
+        What ended before this life of the region is not loaded: it was metered until then.
+        """
+        return self.held.setdefault(node, Held(metered_until_ms=self.started_ms))
 
     def _release(self, run: RegionRun) -> None:
         held = self.held_by(run.node)

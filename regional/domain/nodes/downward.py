@@ -66,7 +66,10 @@ class Downward:
         if not ruling.allowed:  # a node refines the place of its region
             core.residence.send_back(run, ruling)
             return
-        after = lifecycle.placed(run, node, life_of(hello), devices, core.now.utc_ms)
+        metered_ms = core.held_by(node).metered_until_ms
+        after = lifecycle.placed(
+            run, node, life_of(hello), devices, core.now.utc_ms, metered_ms=metered_ms
+        )
         policy_sha256 = core.residence.policy.sha256
         body = usage.placement_body(after, core.site.region, place, policy_sha256, ruling)
         core.change(run, after, [body])

@@ -18,8 +18,12 @@ class Held:
     """The live runs placed on one node, attached or not, and the sums of what they take.
 
     `unfenced` are placements that were given up and may still live there: they take as well.
+    `metered_until_ms`: no interval of a run that has left reaches beyond it, so that one placed
+    later is metered from there: what a node gives is never billed twice for one time (I8). It is
+    kept for the whole node, for the runs of one node share its clock.
     """
 
+    metered_until_ms: int = 0
     runs: dict[str, RegionRun] = field(default_factory=dict)
     unfenced: dict[str, RegionRun] = field(default_factory=dict)
     cpu: int = 0
@@ -48,6 +52,7 @@ class Held:
         run = self.runs.pop(key, None)
         if run is not None:
             self._count(run, -1)
+            self.metered_until_ms = max(self.metered_until_ms, run.metered_until_ms)
 
     def keep(self, run: RegionRun) -> None:
         """Go on holding what a placement took that was given up."""

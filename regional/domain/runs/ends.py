@@ -38,14 +38,15 @@ class Ends:
         if gave_up(update) and not _may_leave_it(run):
             self._keep(run)
             return
-        away = core.upward.was_away(update.ended_ms)
+        away = core.upward.was_away(min(update.ended_ms, core.now.utc_ms))
+        ran_ms = min(update.boot_ms, usage.longest_ms(run, core.now.utc_ms, core.timing))
         cause = classify(update, run.stop, federation_was_away=away)
         seen = replace(
             run,
             started_ms=run.started_ms or update.started_ms,
             exit_code=update.exit_code,
             signal=update.signal,
-            placed_ms=max(run.placed_ms, update.boot_ms),
+            placed_ms=max(run.placed_ms, ran_ms),
             resumed_step=update.resumed_step or run.resumed_step,
             outputs=update.outputs,
             logs=update.logs,

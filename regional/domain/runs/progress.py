@@ -37,12 +37,13 @@ class Progress:
         if sample.interval > run.intervals + 1:
             return
         if sample.interval == run.intervals + 1 and run.is_live:
-            self._take(run, sample)
+            self._take(run, sample, node)
         self._ack_usage(node.id, sample)
 
-    def _take(self, run: RegionRun, told: UsageSample) -> None:
+    def _take(self, run: RegionRun, told: UsageSample, node: Node) -> None:
         core = self._core
-        sample = usage.believed(run, told, core.now.utc_ms, core.timing)
+        capability = node.hello.capability
+        sample = usage.believed(run, told, core.now.utc_ms, core.timing, capability)
         assert sample.boot_ms <= told.boot_ms, "what is believed is a part of what was told"
         assert sample.start_ms >= run.metered_until_ms, "intervals never overlap (I8)"
         metered = usage.metered(run, sample, core.site.region)
@@ -87,10 +88,11 @@ class Progress:
             committed_ms=core.now.utc_ms,
         )
         assert run.node == node.id, "only the node that runs it commits its checkpoints"
+        reaches_ms = min(offer.written_boot_ms, usage.longest_ms(run, core.now.utc_ms, core.timing))
         after = replace(
             run,
             checkpoint=ref,
-            kept_ms=max(run.kept_ms, offer.written_boot_ms),
+            kept_ms=max(run.kept_ms, reaches_ms),
             revision=run.revision + 1,
         )
         core.change(run, after)

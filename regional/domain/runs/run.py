@@ -41,7 +41,8 @@ class RegionRun:
     placement and count from its start; `done_ms` to earlier placements. `kept_ms` is how far into
     the present placement the last committed checkpoint reaches. `billed` counts each billable meter
     over all placements: it never passes `caps`, what the grant allows. `metered_until_ms` is where
-    the last metered interval ended: the next one begins no earlier, whatever the clock of its node.
+    the last metered interval ended, of the run or of what was on its node before: the next one
+    begins no earlier, whatever the clock of its node.
     `usage_lost`: of an earlier placement not all usage has come. `unkillable`: its node has said
     that it could not kill the present placement in time.
     """
@@ -150,9 +151,18 @@ def moved(run: RegionRun, state: RunState, **changes: object) -> RegionRun:
 
 
 def placed(
-    run: RegionRun, node: str, life: str, devices: tuple[int, ...], now_ms: int
+    run: RegionRun,
+    node: str,
+    life: str,
+    devices: tuple[int, ...],
+    now_ms: int,
+    *,
+    metered_ms: int,
 ) -> RegionRun:
-    """The run on a node, under the next token."""
+    """The run on a node, under the next token.
+
+    `metered_ms` is until when the node has been metered for runs that have left it.
+    """
     assert run.state is RunState.QUEUED, "only what waits is placed"
     assert node not in run.excluded, "an excluded node is never chosen again (I10)"
     assert len(devices) == run.shape.devices, "devices are given whole, all or none"
@@ -169,6 +179,7 @@ def placed(
         placed_ms=0,
         kept_ms=0,
         intervals=0,
+        metered_until_ms=max(run.metered_until_ms, metered_ms),
         usage_complete=False,
         unkillable=False,
         cause="",

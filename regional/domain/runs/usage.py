@@ -13,6 +13,7 @@ from intertie.metering.intervals import RunTime
 from intertie.metering.records import Body, RunKey, Span
 from intertie.model.agentlink import UsageSample
 from intertie.model.names import TaskName
+from intertie.model.pool import NodeCapability
 from intertie.residency import Ruling
 from regional.domain.runs.run import RegionRun
 from regional.domain.settings import Timing
@@ -21,6 +22,10 @@ MIB = 1 << 20
 MAX_SAMPLE_MS = 3_600_000
 """Longest sample: they are cut at each UTC minute, and a suspended host may be late."""
 MAX_INSTANT_MS = 1 << 43
+MAX_SKEW_MS = 600_000
+"""How far the clock of a node may be off: what a verifier of usage lets pass as well."""
+_USED_SLACK = 2
+"""Used time is counted in other ticks than run time: what informs is bounded, not judged."""
 NEVER_PLACED = "none"
 """Stands in `node` for a run that ended before any node had it."""
 
@@ -49,19 +54,37 @@ class Metered:
     used_up: str
 
 
-def believed(run: RegionRun, told: UsageSample, now_ms: int, timing: Timing) -> UsageSample:
-    """The sample, no longer than the placement has lasted by the region's own clock.
+def longest_ms(run: RegionRun, now_ms: int, timing: Timing) -> int:
+    """The longest that the present placement can have run, by the region's own clock.
 
-    A node that counts too fast, or lies, is paid for no more than the time that has passed since
-    its placement, a drift and a delay allowed. Intervals of a run follow each other also where the
-    clocks of two nodes differ.
+    A node that counts too fast, or lies, is believed no more time than has passed since its
+    placement, a drift and a delay allowed.
     """
     passed_ms = max(0, now_ms - run.placement_ms)
-    most_ms = int(passed_ms * (1 + 2 * timing.drift)) + timing.delta_ms - run.placed_ms
-    start_ms = max(told.start_ms, run.metered_until_ms)
-    end_ms = max(told.end_ms, start_ms)
-    boot_ms = max(0, min(told.boot_ms, most_ms))
-    return replace(told, start_ms=start_ms, end_ms=end_ms, boot_ms=boot_ms)
+    return int(passed_ms * (1 + 2 * timing.drift)) + timing.delta_ms
+
+
+def believed(
+    run: RegionRun, told: UsageSample, now_ms: int, timing: Timing, node: NodeCapability
+) -> UsageSample:
+    """The sample, as far as the region can believe it.
+
+    No longer than the placement can have run, and no more used in that time than the whole node
+    has. Intervals of a run, and of a node, follow each other whatever their clocks say; a clock
+    that is wrong by more than a verifier lets pass counts as wrong by that much.
+    """
+    latest_ms = max(now_ms + MAX_SKEW_MS, run.metered_until_ms)
+    floor_ms = max(run.metered_until_ms, run.placement_ms - MAX_SKEW_MS)
+    start_ms = min(max(told.start_ms, floor_ms), latest_ms)
+    boot_ms = max(0, min(told.boot_ms, longest_ms(run, now_ms, timing) - run.placed_ms))
+    return replace(
+        told,
+        start_ms=start_ms,
+        end_ms=min(max(told.end_ms, start_ms), latest_ms),
+        boot_ms=boot_ms,
+        cpu_used_ms=min(told.cpu_used_ms, _USED_SLACK * boot_ms * node.cpu // 1000),
+        memory_peak=min(told.memory_peak, node.memory),
+    )
 
 
 def metered(run: RegionRun, sample: UsageSample, region: str) -> Metered:

@@ -184,9 +184,16 @@ class History:
         }
         evidence = known.get(status, {})
         exit_code = status if status < 9 else None
+        claim_ms = self.draw(st.sampled_from([0, 1_000, 30_000, BIG]))
+        signal = 9 * (status >= 9)
         self.take(
             self.region.ends(
-                node, order, exit_code=exit_code, signal=9 * (status >= 9), evidence=evidence
+                node,
+                order,
+                exit_code=exit_code,
+                signal=signal,
+                evidence=evidence,
+                boot_ms=claim_ms,
             )
         )
 
@@ -241,7 +248,7 @@ class History:
             self.tokens[run.key] = run.token
             name = (run.task.rpartition("/")[2], str(run.token.epoch))
             assert (name in ends) == (run.state is RunState.ENDED), "an end has its record"
-            assert 0 <= run.lost_ms <= run.run_ms
+            assert 0 <= run.lost_ms <= run.run_ms <= self.longest_ms(run)
             assert not (run.node and run.node in run.excluded and run.is_live), "I10"
         self.check_usage()
 
@@ -250,6 +257,13 @@ class History:
         live = [order for key, order in agent.held.items() if key not in agent.ended]
         devices = [index for order in live for index in order.devices]
         assert len(devices) == len(set(devices)), "a device is given twice"
+
+    def longest_ms(self, run: Any) -> float:
+        """No run has run longer than the time since it was queued, whatever its nodes claim."""
+        timing = self.region.core.timing
+        passed_ms = self.region.now.utc_ms - run.queued_ms
+        longest: float = passed_ms * (1 + 2 * timing.drift) + run.placements * timing.delta_ms
+        return longest
 
     def runs(self) -> list[Any]:
         return [v for (kind, _), v in self.region.rows.items() if kind in ("run", "done")]
@@ -289,6 +303,8 @@ class History:
                 )
                 assert billed == run.billed.get(meter, 0) <= cap
         for end in self.region.records("run_end"):
+            assert end["useful_ms"] + end["lost_ms"] == end["boot_ms"], "run time is told apart"
+            assert end["reclaimed_ms"] <= end["lost_ms"]
             usage = [
                 r
                 for r in self.region.records("usage")
