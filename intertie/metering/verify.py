@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from intertie.metering.audit.auditor import LATE_MS, Auditor, Finding
+from intertie.metering.audit.auditor import LATE_MS, Auditor
 from intertie.metering.audit.corrections import LeafAt
+from intertie.metering.audit.findings import Finding
 from intertie.metering.cursor import Cursor
 from intertie.metering.faults import Fault, MeteringError
 from intertie.metering.grant import Grant

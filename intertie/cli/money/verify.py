@@ -16,7 +16,7 @@ from intertie.cli.printing import facts, lines, structured, table
 from intertie.cli.shown import instant
 from intertie.clock import SystemClock
 from intertie.errors import Exit
-from intertie.metering.audit.auditor import Finding
+from intertie.metering.audit.findings import Finding
 from intertie.metering.cursor import Cursor
 from intertie.metering.faults import MeteringError
 from intertie.metering.grant import Grant

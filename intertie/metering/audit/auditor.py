@@ -8,54 +8,26 @@ Must not check hashes or signatures: that is `verify`.
 
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import pairwise
 from typing import Any
 
 from intertie.metering import schema
 from intertie.metering.audit.corrections import Corrections, LeafAt
+from intertie.metering.audit.findings import Findings
 from intertie.metering.audit.granted import Refusal, describe, refusal
 from intertie.metering.audit.held import HeldIntervals
 from intertie.metering.audit.reader import RecordReader
+from intertie.metering.audit.runs import SKEW_MS, STEP_MS, Runs
 from intertie.metering.faults import Fault, MeteringError
 from intertie.metering.grant import Grant
 from intertie.metering.intervals import month_of
 from intertie.model.meters import HOUR_MS, METERS
 
-SKEW_MS = 600_000
-"""How far two clocks may be apart (security.md)."""
-STEP_MS = 2_000
-"""How far an interval may differ by UTC and by the boot clock before a clock was stepped."""
 LATE_MS = 7 * 24 * HOUR_MS
 """How long after its end usage is recorded before it counts as late."""
-MAX_FINDINGS = 1_000
-
 _HELD = frozenset(meter.name for meter in METERS.values() if meter.held)
 _BILLABLE = frozenset(meter.name for meter in METERS.values() if meter.billable)
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that is wrong; `seq` is the record's, None for the log as a whole."""
-
-    fault: Fault
-    seq: int | None
-    detail: str
-
-
-@dataclass(slots=True)
-class Findings:
-    """Findings up to a limit; `total` counts those beyond it too."""
-
-    listed: list[Finding] = field(default_factory=list)
-    total: int = 0
-
-    def add(self, fault: Fault, seq: int | None, detail: str) -> None:
-        """Note one."""
-        self.total += 1
-        if len(self.listed) < MAX_FINDINGS:
-            self.listed.append(Finding(fault, seq, detail))
 
 
 class Auditor:
@@ -91,6 +63,7 @@ class Auditor:
         self._below: dict[tuple[str, str], int] = {}
         self._closed: set[tuple[str, str]] = set()
         self._corrections = Corrections(leaf_at)
+        self._runs = Runs()
 
     def feed(self, seq: int, leaf: bytes) -> None:
         """Check the next record."""
@@ -118,6 +91,9 @@ class Auditor:
         kind = record["kind"]
         if kind == "usage":
             self._usage(seq, record)
+        elif kind == "run_end":
+            if wrong := self._runs.ended(seq, record):
+                self._add(Fault.DUPLICATE_RID, seq, wrong)
         elif kind in schema.CORRECTIONS:
             self._corrections.add(seq, record)
         elif kind == "period_close":
@@ -139,6 +115,9 @@ class Auditor:
             elif record["meter"] in _BILLABLE and record["payer"] != record["region"]:
                 self._correct(seq, record)
         self._check_totals()
+        if self._first == 0:  # or the beginning of some runs was read earlier
+            for fault, seq, what in self._runs.judge():
+                self._add(fault, seq, what)
         self._check_duplicates()
         return self.findings
 
@@ -158,8 +137,10 @@ class Auditor:
             if other is not None:
                 what = f"{meter}: [{start}, {end}) is held already in [{other[0]}, {other[1]})"
                 self._add(Fault.OVERLAP, seq, what)
+        grant = None
         if meter in _BILLABLE and record["payer"] != record["region"]:
-            self._check_grant(seq, record, meter, end - start)
+            grant = self._check_grant(seq, record, meter, end - start)
+        self._runs.usage(seq, record, grant.not_after_ms if grant is not None else 0)
 
     def _check_times(self, seq: int, record: dict[str, Any], start: int, end: int) -> None:
         recorded, boot = record["recorded_ms"], record["boot_ms"]
@@ -176,15 +157,18 @@ class Auditor:
         elif self._closed and (record["payer"], month_of(start)) in self._closed:
             self._add(Fault.LATE, seq, f"{month_of(start)} of {record['payer']} is closed")
 
-    def _check_grant(self, seq: int, record: dict[str, Any], meter: str, wall_ms: int) -> None:
+    def _check_grant(
+        self, seq: int, record: dict[str, Any], meter: str, wall_ms: int
+    ) -> Grant | None:
         grant = self._granted(seq, record)
         if grant is None:
-            return
+            return None
         self._count(seq, grant, (record["grant_sha256"], meter), record["quantity"])
         rate, quantity = grant.rate.get(meter), record["quantity"]
         if rate is not None and quantity > rate * max(wall_ms, 0):
             what = f"{meter}: {quantity} in {wall_ms} ms, the grant allows {rate} a ms"
             self._add(Fault.OVER_GRANT, seq, what)
+        return grant
 
     def _granted(self, seq: int, record: dict[str, Any]) -> Grant | None:
         """The grant of a billable record; None if there is none that can be counted against."""

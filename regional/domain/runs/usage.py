@@ -103,6 +103,11 @@ def metered(run: RegionRun, sample: UsageSample, region: str) -> Metered:
         for meter, quantity in (held | used).items()
         if quantity
     ]
+    if not bodies and span.start_ms < span.end_ms:  # or a complete log would show a gap here
+        nothing = records.usage(
+            key, span, meter="cpu.used_core_ms", interval=sample.interval, quantity=0
+        )
+        bodies.append(nothing)
     return Metered(bodies, billed, used_up)
 
 

@@ -65,7 +65,7 @@ class World:
             maximum=dict.fromkeys(meters, 10**12),
             price_version="v1",
             policy_sha256="ab" * 32,
-            not_after_ms=NOON,
+            not_after_ms=NOON + 7 * 24 * HOUR,
         )
 
     def key(self, **changes: Any) -> records.RunKey:

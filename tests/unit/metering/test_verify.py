@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from intertie.errors import IntertieError
 from intertie.metering import canonical, records
-from intertie.metering.audit import auditor
+from intertie.metering.audit import findings
 from intertie.metering.audit.auditor import Auditor
 from intertie.metering.audit.held import HeldIntervals
 from intertie.metering.cursor import Cursor
@@ -401,7 +401,7 @@ def test_usage_for_a_closed_month_is_late(world: Any) -> None:
 
 
 def test_findings_are_bounded_but_counted(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auditor, "MAX_FINDINGS", 3)
+    monkeypatch.setattr(findings, "MAX_FINDINGS", 3)
     world.append_raw(*(b"junk %d" % n for n in range(5)))
     report = verify(world)
     assert (len(report.findings), report.total) == (3, 5)
