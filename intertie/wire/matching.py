@@ -103,6 +103,7 @@ MESSAGE_NAMES: Mapping[str, str] = {
     "Bytes": "ByteChunk",
     "AgentBytes": "AgentByteChunk",
     "When": "VariantCondition",
+    "PolicyVersion": "Policy",
     "WhoAmI": "WhoAmIResponse",
 }
 """Names of messages where they differ from the dataclass."""
