@@ -91,6 +91,7 @@ class FakeRegion:
         jurisdiction: where it is.
         incarnation: this life of it.
         log_vkey: the key of its metering log.
+        features: optional parts of the protocol that it says it speaks.
         grant_keys: whose grants it believes; assignments with others are refused.
         runs_at_once: whether accepted runs are told as RUNNING at once.
         refusal: a reason with which every assignment is refused.
@@ -103,6 +104,7 @@ class FakeRegion:
     jurisdiction: str = "DE/DE-HE/fra1"
     incarnation: str = "life-1"
     log_vkey: str = ""
+    features: tuple[str, ...] = ()
     grant_keys: tuple[StatementKey, ...] = ()
     runs_at_once: bool = True
     refusal: str = ""
@@ -233,6 +235,7 @@ class FakeRegion:
             protocol_min=self.protocol[0],
             protocol_max=self.protocol[1],
             log_vkey=self.log_vkey,
+            features=self.features,
         )
 
     async def _write(self, message: FromRegion) -> None:

@@ -140,9 +140,9 @@ def _of_receipt(file: Path, trust: Trust, id_: str) -> list[Placed]:
 
 
 def _is_placement(record: Record) -> bool:
-    return record["kind"] == "placement"
+    return str(record["kind"]) == "placement"
 
 
 def _ran(record: Record) -> bool:
     """Whether a record says that a run was on a node."""
-    return record["kind"] == "usage"
+    return str(record["kind"]) == "usage"
