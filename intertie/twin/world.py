@@ -28,6 +28,7 @@ from intertie.model.agentlink import (
     AgentRunUpdate,
     Beat,
     CheckpointOffer,
+    FromAgent,
     StartRun,
     StopRun,
     UsageSample,
@@ -100,6 +101,7 @@ class World:
             for drive in (self.federation, self.region):
                 if drive.deadline is not None and drive.deadline <= self.now_ns:
                     drive.push(Tick())
+            self._end_saved()
             self.settle()
 
     def _beat(self) -> None:
@@ -199,11 +201,11 @@ class World:
         self.region.push(FederationDown(link=self.uplink))
         self.settle()
 
-    def attach(self, node: ScriptedNode) -> None:
+    def attach(self, node: ScriptedNode, *, lists_runs: bool = True) -> None:
         """A node attaches."""
         self.links += 1
         node.is_up, node.link = True, self.links
-        self.region.push(NodeUp(link=node.link, hello=node.hello()))
+        self.region.push(NodeUp(link=node.link, hello=node.hello(lists_runs=lists_runs)))
         self.settle()
 
     def cut(self, name: str) -> None:
@@ -316,6 +318,10 @@ class World:
         match effect:
             case ToFederation(message=message) if self.is_linked:
                 self._up(message)
+            case Reply(ticket, value):
+                self.answers[ticket] = value
+            case Fail(ticket, fault):
+                self.answers[ticket] = fault
             case ToNode(node=name, message=message):
                 node = self.nodes[name]
                 if node.is_up and node.link:
@@ -325,19 +331,53 @@ class World:
         node.sent.append(message)
         match message:
             case StartRun():
-                node.runs[message.task] = message
-                self._say(node, message, RunState.STARTING)
+                if node.begin(message, self.now_ns):
+                    self._say(node, message, RunState.STARTING)
                 self._say(node, message, RunState.RUNNING)
             case StopRun() if message.task in node.runs:
-                self.end(node.id, message.task, signal=15, evidence={"stopped": "1"})
-            case AckRun():
-                node.runs.pop(message.task, None)
+                self._stop(node, message)
+            case AckRun(task=task, token=token) if task in node.runs:
+                if node.runs[task].token == token:
+                    del node.runs[task]
 
-    def _say(self, node: ScriptedNode, order: StartRun, state: RunState) -> None:
+    def _stop(self, node: ScriptedNode, order: StopRun) -> None:
+        if node.cannot_kill:
+            left = {"unkillable": "1", "lost": "1"}
+            self._say(node, node.runs[order.task], RunState.ENDED, left)
+        elif node.stop_takes_ms:
+            takes_ms = min(node.stop_takes_ms, order.notice_ms)
+            node.stopping.setdefault(order.task, self.now_ns + takes_ms * MS)
+        else:
+            self.end(node.id, order.task, signal=15, evidence={"stopped": "1"})
+
+    def _end_saved(self) -> None:
+        """Runs that were told to stop end when they have saved their work."""
+        for node in self.nodes.values():
+            for task, due_ns in list(node.stopping.items()):
+                if due_ns <= self.now_ns:
+                    del node.stopping[task]
+                    ran_ms = (self.now_ns - node.started_ns[task]) // MS
+                    self.end(node.id, task, signal=15, evidence={"stopped": "1"}, ran_ms=ran_ms)
+
+    def _say(
+        self,
+        node: ScriptedNode,
+        order: StartRun,
+        state: RunState,
+        evidence: dict[str, str] | None = None,
+    ) -> None:
         update = AgentRunUpdate(
-            task=order.task, token=order.token, state=state, started_ms=self.now.utc_ms
+            task=order.task,
+            token=order.token,
+            state=state,
+            started_ms=self.now.utc_ms,
+            evidence=evidence or {},
         )
-        self.region.push(NodeSaid(link=node.link, node=node.id, message=update))
+        self._from_node(node, update)
+
+    def _from_node(self, node: ScriptedNode, message: FromAgent) -> None:
+        if not node.is_mute:
+            self.region.push(NodeSaid(link=node.link, node=node.id, message=message))
 
     def end(
         self,
@@ -374,7 +414,7 @@ class World:
             evidence=evidence or {},
         )
         for message in (sample, update):
-            self.region.push(NodeSaid(link=node.link, node=name, message=message))
+            self._from_node(node, message)
         self.settle()
 
     def checkpoint(self, name: str, task: str, step: int, written_ms: int) -> None:
@@ -388,7 +428,7 @@ class World:
             size=10,
             written_boot_ms=written_ms,
         )
-        self.region.push(NodeSaid(link=node.link, node=name, message=offer))
+        self._from_node(node, offer)
         self.settle()
 
     # --- what tests ask --------------------------------------------------------------------------
@@ -397,6 +437,13 @@ class World:
         """Push a client's event and return the answer."""
         self.tickets += 1
         self.federation.push(make(self.tickets), request)
+        self.settle()
+        return self.answers.get(self.tickets)
+
+    def order(self, make: Callable[[int], object], request: Request | None = None) -> object:
+        """Push an order of the region's operator and return the answer."""
+        self.tickets += 1
+        self.region.push(make(self.tickets), request)
         self.settle()
         return self.answers.get(self.tickets)
 

@@ -2,10 +2,8 @@
 
 from collections.abc import Callable
 
-import pytest
-
-from federation.domain.events import AskPlan, CancelTask, CreateTask
-from intertie.model.names import TaskName, task_id
+from federation.domain.events import AskPlan, CancelTask
+from intertie.model.names import TaskName
 from intertie.model.spec import Resources, RunSpec, TaskSpec, Tolerance
 from intertie.model.states import (
     FailureClass,
@@ -19,39 +17,6 @@ from intertie.model.task import Plan, Task
 from intertie.twin.world import World
 
 Submit = Callable[[TaskSpec], Task]
-
-
-def _id(n: int) -> str:
-    return task_id(3, f"01890000-0000-7000-8000-{n:012x}")
-
-
-@pytest.fixture
-def submit(world: World) -> Submit:
-    made = iter(range(1, 1000))
-
-    def _submit(spec: TaskSpec) -> Task:
-        n = next(made)
-        count = max(1, spec.array)
-        ids = tuple(_id(n * 1000 + i) for i in range(count))
-
-        def event(ticket: int) -> CreateTask:
-            return CreateTask(
-                ticket=ticket,
-                project="vision",
-                ids=ids,
-                spec=spec,
-                spec_sha256="0" * 64,
-                principal="p",
-                actor="p",
-                request_id=str(n),
-                request_digest="d",
-            )
-
-        answer = world.ask(event)
-        assert isinstance(answer, Task)
-        return answer
-
-    return _submit
 
 
 def _moving(move_after_ms: int = 1_000) -> TaskSpec:
