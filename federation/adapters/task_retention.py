@@ -1,4 +1,4 @@
-"""Forgets final tasks after their time, a few at once, from time to time.
+"""Forgets final tasks and old decisions after their time, a few at once, from time to time.
 
 Rows of a shard are read in the order in which their tasks were made, only as far as any can be due.
 Shared specs go a sweep after the last task of their array, so no reader that has just found such a
@@ -6,13 +6,15 @@ task misses its spec. Must not decide what else a row is needed for: that is the
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from itertools import islice
 
 from federation.domain.core import DONE, SPEC
-from federation.domain.forgetting import ForgetTasks, created_ms_of
+from federation.domain.forgetting import ForgetDecisions, ForgetTasks, created_ms_of
+from federation.domain.routing.decisions import DECISION, KEEP_MS
 from intertie.errors import IntertieError
+from intertie.model.decision import Decision
 from intertie.model.task import Task
 from intertie.ports import Clock, FencedError, Row, StoreUnavailableError
 from intertie.store.codec import decoder
@@ -25,6 +27,7 @@ STEP = 500
 PAUSE_S = 0.05
 
 _decode = decoder(Task)
+_decode_decision = decoder(Decision)
 _log = logger(__name__)
 
 
@@ -60,8 +63,22 @@ class TaskRetention:
 
     async def sweep(self) -> int:
         """Forget everything that is due; how many rows there were."""
-        before_ms = self._clock.now().utc_ms - self._keep_ms
-        return sum([await self._shard(shard, before_ms) for shard in sorted(self._pump.heads)])
+        now_ms = self._clock.now().utc_ms
+        shards = sorted(self._pump.heads)
+        gone = sum([await self._shard(shard, now_ms - self._keep_ms) for shard in shards])
+        return gone + sum([await self._decisions(shard, now_ms - KEEP_MS) for shard in shards])
+
+    async def _decisions(self, shard: int, before_ms: int) -> int:
+        """Forget decisions of that age; each is no older than the task that it is filed under."""
+        async with aclosing(self._made_before(shard, DECISION, before_ms)) as rows:
+            kept = [(row.key, _decode_decision(row.body).at_ms) async for row in rows]
+        due = [key for key, at_ms in kept if at_ms < before_ms]
+        return sum([await self._forget_decisions(shard, step) for step in _steps(due)])
+
+    async def _forget_decisions(self, shard: int, keys: tuple[str, ...]) -> int:
+        return await self._ask(
+            lambda ticket: ForgetDecisions(ticket=ticket, shard=shard, decisions=keys)
+        )
 
     async def _shard(self, shard: int, before_ms: int) -> int:
         due: list[str] = []
@@ -92,9 +109,12 @@ class TaskRetention:
     async def _forget(
         self, shard: int, *, tasks: tuple[str, ...] = (), specs: tuple[str, ...] = ()
     ) -> int:
-        gone = await self._pump.ask(
+        return await self._ask(
             lambda ticket: ForgetTasks(ticket=ticket, shard=shard, tasks=tasks, specs=specs)
         )
+
+    async def _ask(self, make: Callable[[int], ForgetTasks | ForgetDecisions]) -> int:
+        gone = await self._pump.ask(make)
         assert isinstance(gone, int), "answered with how many"
         await asyncio.sleep(PAUSE_S)
         return gone

@@ -38,7 +38,7 @@ def wait_of(core: "FederationCore", task: Task, now: Now) -> Wait | None:
 def explain(core: "FederationCore", task: Task, now: Now) -> Plan:
     """Per region why a live task may or may not run there, and what would change it."""
     assert task.spec is not None, "a live task holds its spec"
-    demand = core.router.classes.of(task.spec, task.excluded)
+    demand = core.router.classes.of(task.spec, task.excluded, task.project)
     verdicts = tuple(core.router.verdicts(demand, now))
     waits = task.state is TaskState.PENDING
     return Plan(

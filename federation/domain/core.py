@@ -27,7 +27,7 @@ from federation.domain.events import (
     SendAssignment,
 )
 from federation.domain.fleet import MS, Fleet, Timing
-from federation.domain.forgetting import ForgetTasks
+from federation.domain.forgetting import ForgetDecisions, ForgetTasks
 from federation.domain.learning import Learning
 from federation.domain.offers import Offers
 from federation.domain.payers import ProjectRecord, project_refusal
@@ -177,7 +177,7 @@ class FederationCore:
                 self.queue.hurry(now.boot_ns)
             case AskPlan():
                 self.plans.ask(event)
-            case ForgetTasks():
+            case ForgetTasks() | ForgetDecisions():
                 forgetting.forget(self, event, DONE, SPEC)
             case GrantRead():
                 self.offers.grant_read(event)
@@ -248,7 +248,7 @@ class FederationCore:
             )
         if not must_match:
             return None
-        demand = self.router.classes.of(spec)
+        demand = self.router.classes.of(spec, (), project)
         return None if self.offers.has_match(demand) else self.offers.unmatched(demand)
 
     def _reserve(self, event: CreateTask | CancelTask, task: Task) -> None:
@@ -339,7 +339,7 @@ class FederationCore:
             self.at_region.setdefault(task.region, set()).add(task.id)
         if task.state is TaskState.PENDING and waits:
             assert task.spec is not None, "a live task holds its spec"
-            demand = self.router.classes.of(task.spec, task.excluded)
+            demand = self.router.classes.of(task.spec, task.excluded, task.project)
             if task.backoff:
                 self.queue.add_later(task.id, self._sent_back(task, demand))
             else:

@@ -66,6 +66,7 @@ class AskPlan:
 
     ticket: int
     spec: TaskSpec
+    project: str = ""
     what_if: WhatIf = NOTHING
 
 

@@ -59,8 +59,8 @@ class Plans:
             fault = invalid("what_if", f"there is no region {', '.join(unknown)}")
             core.emit(Fail(event.ticket, fault))
             return
-        demand = core.router.classes.of(event.spec)
-        facts = core.router.facts(core.now, what_if.regions_down)
+        demand = core.router.classes.of(event.spec, (), event.project)
+        facts = core.router.facts(core.now, what_if)
         members = sorted(what_if.members(core.fleet.members).items())
         verdicts = [verdict(demand, member, facts) for _, member in members]
         asked = _Asked(
@@ -68,7 +68,7 @@ class Plans:
             demand,
             what_if,
             verdicts,
-            {v.region for v in verdicts if v.feasible} - what_if.touched,
+            {v.region for v in verdicts if v.feasible and not what_if.is_about(v.region)},
             core.now.boot_ns + core.timing.offer_wait_ms * MS,
         )
         if not asked.regions:
@@ -119,7 +119,7 @@ class Plans:
         return order[0].region if order else ""
 
     def _with_offer(self, asked: _Asked, v: Verdict) -> Verdict:
-        if not v.feasible or v.region in asked.what_if.touched:
+        if not v.feasible or asked.what_if.is_about(v.region):
             return v
         offer = asked.offers.get(v.region)
         if offer is None:

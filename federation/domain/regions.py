@@ -153,7 +153,7 @@ class Regions:
         if ack.reason in _REFUSED_FOR_GOOD and not after.is_final:
             after = lifecycle.excluding(after, region)
         assert task.spec is not None, "a live task holds its spec"
-        demand = core.router.classes.of(task.spec, after.excluded)
+        demand = core.router.classes.of(task.spec, after.excluded, task.project)
         core.router.rejections.note(demand, region, core.now.boot_ns)
         core.change(task, after, "REJECTED", region, ack.message)
 

@@ -18,6 +18,7 @@ from federation.domain.routing.expected.duration import expected
 from federation.domain.routing.expected.quote import quote
 from federation.domain.routing.facts import Facts
 from federation.domain.routing.known.latency import Estimated
+from federation.domain.routing.lent import refusal
 from federation.domain.routing.ratings import Ratings
 from federation.domain.routing.slices import BIT, Bits, Flags, Rows, Slice
 from federation.domain.routing.weights import Floats
@@ -151,6 +152,11 @@ class Candidates:
         if demand.want.is_restricted:
             places = self._allowed(demand.want, facts)
             found.append(("residency", places[columns.place[rows]]))
+        lending = columns.lending
+        if lending:
+            terms = [lending.get(row) for row in rows.tolist()]
+            lent = [t is None or not refusal(demand, t) for t in terms]
+            found.append(("lending", np.array(lent, bool)))
         if any(not item.has_uri for item in demand.inputs):
             by_name("data", lambda r: not unreachable(demand.inputs, r))
         if demand.latency is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.domain.fleet import MS, Member
-from intertie.model.pool import NodeClass, Shape
+from intertie.model.pool import LendingTerms, NodeClass, Shape
 from intertie.model.states import RegionState
 from intertie.ports import Now
 
@@ -37,6 +37,7 @@ class Columns:
         self._max_age_ns = max_age_ms * MS
         self._kind_of: dict[object, int] = {}
         self._place_of: dict[str, int] = {}
+        self.lending: dict[int, LendingTerms] = {}
         self.suited: dict[Shape, NDArray[np.bool_]] = {}
         self.loads = 0
         self._journal: list[int] = []
@@ -135,6 +136,9 @@ class Columns:
         self.summary_ns[row] = member.summary_ns
         self.health[row] = summary.health if summary is not None else 0.0
         self.inflight[row] = member.inflight
+        self.lending.pop(row, None)
+        if summary is not None and summary.lending is not None:
+            self.lending[row] = summary.lending
         self.place[row] = self._place(member.hello.jurisdiction)
         self.kind[row, :] = NO_KIND
         self.kind[row, : len(classes)] = [self._kind(c) for c in classes]

@@ -79,6 +79,7 @@ class Demand:
     checkpoint_ms: int = 0
     deadline_ms: int = 0
     gang: int = 1
+    project: str = ""
     barred: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -110,8 +111,8 @@ class Classes:
         self.asked = 0
         self.made = 0
 
-    def of(self, spec: TaskSpec, excluded: tuple[str, ...] = ()) -> Demand:
-        """The class of a spec for a task that may not go to some regions any more."""
+    def of(self, spec: TaskSpec, excluded: tuple[str, ...] = (), project: str = "") -> Demand:
+        """The class of a spec, for a project, and a task that may not go to some regions."""
         self.asked += 1
         work = _work(spec, self._history)
         inputs = _inputs(spec)
@@ -120,6 +121,7 @@ class Classes:
             spec.run.variants,
             spec.requires,
             excluded,
+            project,
             spec.kind,
             work,
             inputs,
@@ -136,13 +138,17 @@ class Classes:
         if found is None:
             if len(self._known) >= MAX_CLASSES:
                 self._known.clear()
-            found = self._known[key] = _demand(spec, excluded, work, inputs)
+            found = self._known[key] = _demand(spec, excluded, project, work, inputs)
             self.made += 1
         return found
 
 
 def _demand(
-    spec: TaskSpec, excluded: tuple[str, ...], work: Work, inputs: tuple[Input, ...]
+    spec: TaskSpec,
+    excluded: tuple[str, ...],
+    project: str,
+    work: Work,
+    inputs: tuple[Input, ...],
 ) -> Demand:
     placement: Placement = spec.placement
     budget = spec.budget
@@ -152,6 +158,7 @@ def _demand(
         only=placement.only,
         never=placement.never,
         excluded=excluded,
+        project=project,
         prefer=placement.prefer,
         spill_after_ms=placement.spill_after,
         latency=spec.latency if spec.latency is not None and spec.latency.max_rtt else None,

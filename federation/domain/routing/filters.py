@@ -15,6 +15,7 @@ from federation.domain.routing.expected.quote import quote
 from federation.domain.routing.facts import Facts
 from federation.domain.routing.fitting import show_classes, show_shape
 from federation.domain.routing.known.latency import Estimated
+from federation.domain.routing.lent import refusal
 from intertie.model.money import Money
 from intertie.model.pool import NodeClass
 from intertie.model.states import RegionState, WaitReason
@@ -95,6 +96,15 @@ def _residency(s: Subject) -> tuple[str, str, bool]:
     return " and ".join(need) or "any", have, ruling.allowed
 
 
+def _lending(s: Subject) -> tuple[str, str, bool]:
+    terms = s.member.summary.lending if s.member.summary is not None else None
+    need = f"a lender to {s.demand.kind}" + (f" of {s.demand.project}" if s.demand.project else "")
+    if terms is None:
+        return need, "lends to all", True
+    refused = refusal(s.demand, terms)
+    return need, refused or "lends to it", not refused
+
+
 def _data(s: Subject) -> tuple[str, str, bool]:
     if not s.demand.inputs:
         return "no inputs", "-", True
@@ -153,6 +163,7 @@ FILTERS: tuple[Filter, ...] = (
     Filter("reachable", _reachable, WaitReason.STALE),
     Filter("placement", _placement, WaitReason.NO_MATCHING_REGION),
     Filter("residency", _residency, WaitReason.RESIDENCY),
+    Filter("lending", _lending, WaitReason.NO_MATCHING_REGION),
     Filter("data", _data, WaitReason.NO_MATCHING_REGION),
     Filter("capability", _capability, WaitReason.NO_MATCHING_REGION),
     Filter("latency", _latency, WaitReason.LATENCY),

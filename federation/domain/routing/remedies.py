@@ -15,7 +15,17 @@ from intertie.model.pool import NodeClass, Shape
 from intertie.model.task import Check, Verdict
 from intertie.model.units import format_bytes
 
-_ORDER = ("residency", "placement", "data", "latency", "budget", "capability", "reachable", "state")
+_ORDER = (
+    "residency",
+    "placement",
+    "lending",
+    "data",
+    "latency",
+    "budget",
+    "capability",
+    "reachable",
+    "state",
+)
 """The hardest to change first: a remedy names the first that fails."""
 
 
@@ -102,6 +112,8 @@ def _sentence(check: Check, region: str, demand: Demand) -> str:
             return f"It was refused or failed at {region}, which is final for this task."
         case "placement":
             return f"Let placement allow {region}."
+        case "lending":
+            return f"The owner of {region} {check.have}: ask it, or wait."
         case "data":
             return f"Give the data a `uri`, or copy it to {region}."
         case "latency" if check.have == "unmeasured":

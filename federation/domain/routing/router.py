@@ -23,6 +23,7 @@ from federation.domain.routing.known.latency import UNMEASURED, Latencies
 from federation.domain.routing.known.prices import Prices
 from federation.domain.routing.known.rejections import Rejections
 from federation.domain.routing.slices import BIT
+from federation.domain.routing.supposing import NOTHING, WhatIf
 from federation.domain.routing.verdicts import verdict
 from intertie.model.decision import Candidate, Lot
 from intertie.model.link import Offer
@@ -69,16 +70,16 @@ class Router:
         """The regions in the order of the rows of candidate sets."""
         return self._columns.regions
 
-    def facts(self, now: Now, down: frozenset[str] = frozenset()) -> Facts:
-        """What verdicts rest on now."""
+    def facts(self, now: Now, what_if: WhatIf = NOTHING) -> Facts:
+        """What verdicts rest on now, or if things were otherwise."""
         return Facts(
             now=now,
             timing=self._timing,
             history=self.history,
             latencies=self.latencies,
             prices=self.prices,
-            policy=self.policy,
-            down=down,
+            policy=what_if.policy or self.policy,
+            down=what_if.regions_down,
         )
 
     def verdicts(self, demand: Demand, now: Now) -> list[Verdict]:
@@ -235,7 +236,7 @@ class Router:
         """The revisions of what a decision rests on beside summaries."""
         return (
             f"prices {self.prices.revision}; latencies {self.latencies.revision};"
-            f" history {self.history.revision}"
+            f" history {self.history.revision}; policy {self.policy.sha256[:12]}"
         )
 
     # --- learning --------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from federation.domain.routing.columns import NO_KIND, Columns
 from federation.domain.routing.facts import Facts
 from federation.domain.routing.filters import FILTERS
 from federation.domain.routing.fitting import suits
+from federation.domain.routing.lent import left_units
 from federation.domain.routing.weights import Floats
 from intertie.model.pool import Shape
 
@@ -71,6 +72,10 @@ class Slice:
             capacity = np.where(new, (most * fits).sum(axis=1), capacity)
             variant = np.where(new, np.int16(number), variant)
             slot = np.where(new, fits.argmax(axis=1).astype(np.int16), slot)
+        for at, row in enumerate(self.rows.tolist() if self._columns.lending else ()):
+            terms = self._columns.lending.get(row)
+            if terms is not None and variant[at] >= 0:
+                free[at] = min(free[at], left_units(shapes[variant[at]], terms))
         return Room(free, capacity, variant, slot)
 
     def _fits(self, shape: Shape) -> Flags:

@@ -5,19 +5,25 @@ from dataclasses import dataclass, replace
 
 from federation.domain.fleet import Member
 from intertie.model.pool import NodeClass
+from intertie.residency import Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """What is supposed: regions that are down, devices that owners take back."""
+    """What is supposed: regions that are down, devices that owners take back, another policy."""
 
     regions_down: frozenset[str] = frozenset()
     reclaims: tuple[tuple[str, int], ...] = ()
+    policy: Policy | None = None
 
     @property
     def touched(self) -> frozenset[str]:
-        """Regions whose own offer would be about another world."""
+        """Regions that it names."""
         return self.regions_down | {region for region, _ in self.reclaims}
+
+    def is_about(self, region: str) -> bool:
+        """Whether a region's own offer would be about another world: it knows the real policy."""
+        return self.policy is not None or region in self.touched
 
     def unknown(self, members: Mapping[str, Member]) -> tuple[str, ...]:
         """Regions that it names and that are no members."""

@@ -12,6 +12,7 @@ from federation.domain.routing.expected.duration import Expected, bandwidth_of, 
 from federation.domain.routing.expected.quote import Quote, quote
 from federation.domain.routing.facts import Facts
 from federation.domain.routing.filters import FILTERS, Subject, reason_of
+from federation.domain.routing.lent import left_units
 from intertie.model.states import WaitReason
 from intertie.model.task import Verdict, Weight
 
@@ -57,6 +58,8 @@ def _factors(s: Subject) -> tuple[Weight, ...]:
     if s.node is not None and summary is not None:
         shape = demand.shapes[s.variant]
         free = fitting.free_units(shape, summary.classes)
+        if summary.lending is not None:
+            free = min(free, left_units(shape, summary.lending))
         capacity = fitting.capacity_units(shape, summary.classes)
     assert capacity >= 0 <= free, "room is counted from nothing up"
     success, success_assumed = facts.history.success(s.region, demand.kind, facts.now.utc_ms)

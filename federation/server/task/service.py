@@ -81,13 +81,13 @@ class TaskServicer(pb_grpc.TaskServiceServicer):
         return task_to_pb(self._tasks.shown(task))
 
     async def PlanTask(self, request: pb.PlanTaskRequest, context: Context) -> task_pb2.Plan:
-        parse_project(request.parent)
+        project = parse_project(request.parent)
         spec = spec_from_pb(request.spec)
         validate(spec)
         spec = with_defaults(spec)
         what_if = what_if_from_pb(request.what_if)
         plan = await self._pump.ask(
-            lambda ticket: AskPlan(ticket=ticket, spec=spec, what_if=what_if)
+            lambda ticket: AskPlan(ticket=ticket, spec=spec, project=project, what_if=what_if)
         )
         assert isinstance(plan, Plan), "a plan is answered with a plan"
         return plan_to_pb(plan)

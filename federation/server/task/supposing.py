@@ -3,6 +3,7 @@
 from federation.domain.routing.supposing import WhatIf
 from intertie.api.federation.v1 import task_service_pb2 as pb
 from intertie.errors import invalid
+from intertie.residency.reading import decode_policy
 
 MOST = 1_000
 """Regions that one question may name."""
@@ -15,9 +16,8 @@ def what_if_from_pb(message: pb.WhatIf) -> WhatIf:
     for i, reclaim in enumerate(message.reclaims):
         if reclaim.devices <= 0:
             raise invalid(f"what_if.reclaims[{i}].devices", "must be above 0")
-    if message.policy:
-        raise invalid("what_if.policy", "a supposed policy is not served by this version")
     return WhatIf(
         regions_down=frozenset(message.regions_down),
+        policy=decode_policy(message.policy) if message.policy else None,
         reclaims=tuple((reclaim.region, reclaim.devices) for reclaim in message.reclaims),
     )

@@ -11,6 +11,7 @@ from intertie.cli.options import Format, Output, Project
 from intertie.cli.tasks.plan_view import show_plan
 from intertie.cli.tasks.specs import Changes, TaskFile, read_task
 from intertie.model.task import Plan
+from intertie.sdk.policyfile import load_policy
 
 WhatIf = Annotated[
     list[str] | None,
@@ -42,20 +43,13 @@ def read_supposed(texts: list[str]) -> Supposed:
         elif name == "reclaim" and region and devices.isdigit() and int(devices) > 0:
             supposed.reclaims[region] = supposed.reclaims.get(region, 0) + int(devices)
         elif name == "policy" and value:
-            supposed.policy = _read(Path(value))
+            supposed.policy = load_policy(Path(value)).canonical
         else:
             raise typer.BadParameter(
                 f"{text!r} is none of region-down=ID, reclaim=ID:DEVICES, policy=FILE",
                 param_hint="--what-if",
             )
     return supposed
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as fault:
-        raise typer.BadParameter(f"{path}: {fault.strerror}", param_hint="--what-if") from None
 
 
 def plan(

@@ -8,6 +8,7 @@ from intertie.model.names import REGION
 from intertie.model.spec import Placement, Residency, RunSpec, TaskSpec
 from intertie.model.validate import limits
 from intertie.model.validate.iso3166 import code_fault
+from intertie.model.validate.task import check_duration
 from intertie.model.validate.violations import Violations
 
 MAX_REFERENCE = 1_000
@@ -85,6 +86,11 @@ def _placement(placement: Placement, found: Violations) -> None:
     for name in ("only", "prefer"):
         for region in set(getattr(placement, name)) & set(placement.never):
             found.contradiction(f"placement.{name}", f"{region} is in placement.never too")
+    check_duration("placement.spill_after", placement.spill_after, found)
+    if placement.spill_after and not placement.prefer:
+        found.contradiction(
+            "placement.spill_after", "placement.prefer names no region to spill from"
+        )
     if placement.only:
         for region in sorted(set(placement.prefer) - set(placement.only)):
             found.contradiction("placement.prefer", f"{region} is not in placement.only")

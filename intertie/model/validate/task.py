@@ -26,6 +26,7 @@ def check_task(spec: TaskSpec, found: Violations) -> None:
     _labels(spec, found)
     _tolerance(spec.tolerance, found)
     _checkpoint(spec, found)
+    _budget(spec, found)
     if spec.estimate is not None:
         check_duration("estimate.duration", spec.estimate.duration, found)
         fault = text_fault(spec.estimate.on)
@@ -62,6 +63,19 @@ def _tolerance(tolerance: Tolerance, found: Violations) -> None:
             f"{tolerance.max_attempts} is not between 1 and {limits.MAX_ATTEMPTS}",
         )
     check_duration("tolerance.move_after", tolerance.move_after, found)
+
+
+def _budget(spec: TaskSpec, found: Violations) -> None:
+    """A bound below nothing is a mistake; two currencies could not be compared with one price."""
+    budget = spec.budget
+    if budget is None:
+        return
+    for name, bound in (("total", budget.total), ("per_hour", budget.per_hour)):
+        if bound is not None and bound.total_nanos < 0:
+            found.add(f"budget.{name}", f"{bound} is below nothing")
+    bounds = (budget.total, budget.per_hour)
+    if len({bound.currency for bound in bounds if bound is not None}) > 1:
+        found.contradiction("budget.per_hour", "is in another currency than budget.total")
 
 
 def _checkpoint(spec: TaskSpec, found: Violations) -> None:

@@ -6,7 +6,7 @@ field.
 
 from collections.abc import Callable, Mapping
 
-from intertie.model.spec import Isolation, Kind, Objective, TaskSpec
+from intertie.model.spec import Isolation, Kind, TaskSpec
 from intertie.model.states import OnDisconnect
 from intertie.model.validate.violations import Violations
 
@@ -42,7 +42,6 @@ UNSERVED: Mapping[str, tuple[Callable[[TaskSpec], object], str]] = {
         ),
         "Ask for one node.",
     ),
-    "placement.spill_after": (lambda s: s.placement.spill_after, "Leave it out."),
     "latency": (lambda s: s.latency is not None, "Leave it out."),
     "data": (lambda s: s.data, "Put inputs into run.files or run.workdir."),
     "model_weights": (lambda s: s.model_weights, "Put weights into run.files or run.workdir."),
@@ -56,8 +55,6 @@ UNSERVED: Mapping[str, tuple[Callable[[TaskSpec], object], str]] = {
         "Use stay or move.",
     ),
     "tolerance.deadline": (lambda s: s.tolerance.deadline, "Use run.timeout."),
-    "objective": (lambda s: s.objective is not Objective.SUCCESS, "Use success."),
-    "budget": (lambda s: s.budget is not None, "Leave it out."),
 }
 """Field -> (whether a spec uses it, what to do instead)."""
 

@@ -22,7 +22,6 @@ from intertie.model.spec import (
     Isolation,
     Kind,
     Latency,
-    Objective,
     OutputSpec,
     Placement,
     Residency,
@@ -314,7 +313,6 @@ NOT_SERVED: Mapping[str, TaskSpec] = {
     ),
     "run.variants.resources": running(variants=(Variant(when=When(), resources=Resources(shm=1)),)),
     "gang": spec(gang=Gang(nodes=2)),
-    "placement.spill_after": spec(placement=Placement(spill_after=1)),
     "latency": spec(latency=Latency(origin="eu", max_rtt=5)),
     "data": spec(data=(DataItem(name="x", uri="s3://x"),)),
     "model_weights": spec(model_weights=(DataItem(name="x"),)),
@@ -322,8 +320,6 @@ NOT_SERVED: Mapping[str, TaskSpec] = {
     "outputs.uri": spec(outputs=(OutputSpec(uri="s3://x"),)),
     "tolerance.on_disconnect": spec(tolerance=Tolerance(on_disconnect=OnDisconnect.DUPLICATE)),
     "tolerance.deadline": spec(tolerance=Tolerance(deadline=5)),
-    "objective": spec(objective=Objective.COST),
-    "budget": spec(budget=Budget(total=Money("EUR", 5))),
 }
 
 
@@ -390,3 +386,21 @@ def test_a_hundred_violations_are_counted_and_not_all_listed() -> None:
 def test_any_spec_is_valid_or_refused_with_fields_and_nothing_else(wild: TaskSpec) -> None:
     with suppress(CallerError):
         validate(wild)
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        (spec(budget=Budget(total=Money("EUR", -1))), "budget.total"),
+        (
+            spec(budget=Budget(total=Money("EUR", 1), per_hour=Money("CNY", 1))),
+            "budget.per_hour",
+        ),
+        (spec(placement=Placement(spill_after=1)), "placement.spill_after"),
+        (spec(placement=Placement(prefer=("eu",), spill_after=-1)), "placement.spill_after"),
+    ],
+)
+def test_budgets_and_spilling_that_make_no_sense_are_refused(given: TaskSpec, field: str) -> None:
+    with pytest.raises(CallerError) as caught:
+        validate(given)
+    assert field in {violation.field for violation in caught.value.fields}
