@@ -77,12 +77,22 @@ def _witness_vkey(text: str) -> str:
     return text
 
 
+def _one_replica(endpoints: tuple[str, ...]) -> tuple[str, ...]:
+    """A second link would be refused as another life of the region, again and again."""
+    if len(endpoints) > 1:
+        message = (
+            f"names {len(endpoints)} replicas, and a region links to one for now: keep the one"
+            " that is nearest, or give the address that stands for all of them"
+        )
+        raise ValueError(message)
+    return endpoints
+
+
 class Federation(Section):
     """The federation that the region belongs to."""
 
-    endpoints: tuple[str, ...] = Field(
+    endpoints: Annotated[tuple[str, ...], AfterValidator(_one_replica)] = Field(
         default=(),
-        max_length=1,
         description="host:port of the replica; empty: the region works for itself only. One for"
         " now: links to several replicas come with them.",
     )

@@ -107,3 +107,11 @@ def test_check_tells_what_is_wrong_and_ends_with_a_usage_error(
     file.write_text('regoin = "suzhou"\n')
     assert main(["--config", str(file), "--check"]) == 2
     assert "the nearest is region" in capsys.readouterr().err
+
+
+def test_several_replicas_are_refused_by_the_name_of_the_key_and_with_what_to_do() -> None:
+    refusal = _refusal(federation__endpoints='["10.0.0.1:7443", "10.0.0.2:7443"]')
+    (violation,) = refusal.fields
+    assert violation.field == "federation.endpoints"
+    assert "names 2 replicas" in str(refusal)
+    assert "keep the one that is nearest" in str(refusal)
