@@ -12,6 +12,7 @@ from federation.adapters.assign import SpecForms
 from federation.adapters.enrollment import Opened, open_enrollment
 from federation.adapters.grant_reads import GrantReads
 from federation.adapters.keys import Keys, load_keys
+from federation.adapters.latencies import read_latencies
 from federation.adapters.membership import ReplicaMembership, read_tls
 from federation.adapters.mirror import Mirror
 from federation.adapters.prices import UNPRICED, adopt_prices, read_prices
@@ -37,6 +38,7 @@ from federation.domain.payers import ProjectRecord
 from federation.domain.region_record import RegionRecord
 from federation.domain.routing.decisions import DECISION
 from federation.domain.routing.known.history import Record
+from federation.domain.routing.known.latency import UNMEASURED, Latencies
 from federation.domain.routing.known.prices import Prices
 from federation.domain.states import AdmitRegion, HangUp
 from federation.server.blob.rights import Rights
@@ -129,6 +131,7 @@ class Application:
         self._task_retention: TaskRetention | None = None
         self._links = Links()
         self._prices = UNPRICED
+        self._latencies: Latencies = UNMEASURED
         self._specs = SpecForms()
 
     @property
@@ -195,6 +198,7 @@ class Application:
         self._store = await asyncio.to_thread(open_store, config.store_url)
         keys = load_keys(config.state_dir / "keys", config.trust_domain, self._ids)
         self._prices = read_prices(config.prices_file)
+        self._latencies = read_latencies(config.latencies_file)
         prices = await adopt_prices(self._store, self._prices, keys.statements)
         pump = self._pump = self._make_pump(self._store, keys)
         opened = self._enrollment = await open_enrollment(config, self._store, self.bans)
@@ -376,6 +380,7 @@ class Application:
             timing=self.config.timing.as_values(),
             price_version=self._prices.version,
             prices=Prices(self._prices),
+            latencies=self._latencies,
             spec_digest=self._specs.digest,
             policy=self._book.policy if self._book is not None else NONE,
             max_open=self.config.limits.open_tasks_per_project,

@@ -250,6 +250,10 @@ class Config(Settings):
     prices_file: Path | None = Field(
         default=None, description="Price list as JSON; without one nothing has a price."
     )
+    latencies_file: Path | None = Field(
+        default=None,
+        description="Declared round trips between regions as JSON; they count as estimates.",
+    )
     log_level: str = Field(
         default="INFO", pattern=r"^(DEBUG|INFO|WARNING|ERROR)$", description="Lowest level logged."
     )

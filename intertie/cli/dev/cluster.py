@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from intertie.cli.dev import configs, identities
-from intertie.cli.dev.delays import write_delays
+from intertie.cli.dev.delays import write_delays, write_latencies
 from intertie.cli.dev.layout import (
     PROJECT,
     TRUST_DOMAIN,
@@ -138,6 +138,8 @@ class Cluster:
         if name == "delay":
             write_delays(self.layout, self.description)
         elif name not in {"etcd", "renewal"}:
+            if name == "federation":
+                write_latencies(self.layout, self.description)
             configs.write(self.layout, name, self._config(name))
         return self.processes.start(name, self._argv(name), self._health(name), {})
 

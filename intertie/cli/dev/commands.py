@@ -10,7 +10,7 @@ from rich.table import Table
 
 from intertie.cli.dev.cluster import AGENTS, Cluster
 from intertie.cli.dev.configs import isolation
-from intertie.cli.dev.delays import tell_delays
+from intertie.cli.dev.delays import change_rtt, tell_delays
 from intertie.cli.dev.plan import read_plan
 from intertie.errors import Reason, error
 
@@ -119,7 +119,10 @@ def rtt(
     state: State = DEFAULT_STATE,
     output: Annotated[str, typer.Option("-o", help="table or json")] = "table",
 ) -> None:
-    """Show how long the delay proxy takes between regions, or change one round trip."""
+    """Show how long the delay proxy takes between regions, or change one round trip.
+
+    The link changes at once; plans change when the federation is started again.
+    """
     cluster = Cluster(state)
     command: dict[str, object] = {}
     if first is not None:
@@ -133,6 +136,8 @@ def rtt(
             )
         command = {"from": first, "to": second, "rtt_ms": ms}
     paths = tell_delays(cluster.layout, command)
+    if first is not None and second is not None and ms is not None:
+        change_rtt(cluster.layout, first, second, ms)
     if output == "json":
         typer.echo(json.dumps({"paths": paths}, indent=2))
         return

@@ -35,6 +35,7 @@ def federation(layout: Layout, description: Description) -> dict[str, Table]:
             "metrics_port": description.federation.telemetry,
             "identity_dir": str(layout.identity("federation")),
             "prices_file": str(layout.root / "prices.json"),
+            **({"latencies_file": str(layout.latencies_file)} if description.is_delayed else {}),
         },
         "timing": {
             "beat": "1s",

@@ -122,6 +122,11 @@ class Layout:
         return self.root / "delays.json"
 
     @property
+    def latencies_file(self) -> Path:
+        """The round trips as the federation is told them."""
+        return self.root / "latencies.json"
+
+    @property
     def delay_control(self) -> Path:
         """The socket by which delays change while the proxy runs."""
         return self.root / "delay.sock"
