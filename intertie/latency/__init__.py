@@ -4,7 +4,19 @@ Pure values and rules; probes and messages are the services' business.
 """
 
 from intertie.latency.matrix import Matrix, Measurement
+from intertie.latency.probe import SIZE, echo, is_echo, probe
 from intertie.latency.stats import MAX_RTT_US, Stats, rank
 from intertie.latency.window import Window
 
-__all__ = ["MAX_RTT_US", "Matrix", "Measurement", "Stats", "Window", "rank"]
+__all__ = [
+    "MAX_RTT_US",
+    "SIZE",
+    "Matrix",
+    "Measurement",
+    "Stats",
+    "Window",
+    "echo",
+    "is_echo",
+    "probe",
+    "rank",
+]

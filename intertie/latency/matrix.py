@@ -44,15 +44,6 @@ class Matrix:
         row = {region: Measurement(s, now_ns - s.age_ms * MS) for region, s in stats.items()}
         return _with(self, origin, row)
 
-    def without(self, region: str) -> "Matrix":
-        """Without a region that is no member any more."""
-        found = _with(self, region, {})
-        for origin, row in found.rows.items():
-            if region in row:
-                left = {other: m for other, m in row.items() if other != region}
-                found = _with(found, origin, left)
-        return found
-
     def fresh(self, now_ns: int, keep_ms: int) -> "Matrix":
         """Without what is older than `keep_ms`."""
         found = self

@@ -1,0 +1,1 @@
+"""How far other regions are: the beacon that they probe, and our probes of theirs."""
