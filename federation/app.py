@@ -214,6 +214,7 @@ class Application:
             keys.witness,
             origins.keys,
             forked=lambda: self.metrics.counter(ALARMS, "log_fork").inc(),
+            ahead=config.mirror.ahead,
         )
         await mirror.start()
         tasks = Tasks(pump, self._clock)

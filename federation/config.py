@@ -16,6 +16,8 @@ from intertie.store.retention import KEEP_MS
 
 _LEAST_KEEP_MS = 600_000
 _ANY_HOST = ("0.0.0.0:", "[::]:")
+MAX_PUSH = 10_000
+"""Entries of one push at most: each must have room."""
 RENEWALS = 6
 """Regions renew their lease every sixth of it (safety.md)."""
 
@@ -152,6 +154,17 @@ class RetentionSection(Section):
         return self
 
 
+class MirrorSection(Section):
+    """The mirror of the regions' metering logs."""
+
+    ahead: int = Field(
+        default=100_000,
+        ge=MAX_PUSH,
+        description="Entries of one region's log that are kept without a cosigned checkpoint; it "
+        "may push more once one covers them. A region always gets its log cosigned, however long.",
+    )
+
+
 class EtcdSection(Section):
     """Membership. Without endpoints the replica stands alone; etcd never stops a submission."""
 
@@ -261,6 +274,7 @@ class Config(Settings):
     limits: LimitsSection = LimitsSection()
     blob: BlobSection = BlobSection()
     retention: RetentionSection = RetentionSection()
+    mirror: MirrorSection = MirrorSection()
     etcd: EtcdSection = EtcdSection()
     enrollment: EnrollmentSection = EnrollmentSection()
 

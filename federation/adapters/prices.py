@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from federation.adapters.mirror_state import SHARD
+from federation.adapters.mirror.rows import SHARD
 from intertie.billing.prices import PAYLOAD_TYPE, PriceList
 from intertie.errors import IntertieError, Reason, error
 from intertie.metering import canonical

@@ -24,7 +24,7 @@ _SEES_ALL = frozenset({Role.BILLING, Role.ADMIN})
 
 
 class Head(Protocol):
-    """How a log stands, see `federation.adapters.mirror_state.LogHead`."""
+    """How a log stands, see `federation.adapters.mirror.rows.LogHead`."""
 
     @property
     def mirrored(self) -> int:
@@ -48,7 +48,7 @@ class Head(Protocol):
 
 
 class MeteringLogs(Protocol):
-    """The mirror, see `federation.adapters.mirror.Mirror`."""
+    """The mirror, see `federation.adapters.mirror.log.Mirror`."""
 
     async def head(self, origin: str) -> Head:
         """How a log stands."""

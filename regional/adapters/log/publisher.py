@@ -146,7 +146,7 @@ class Publisher:
             return
         head = Checkpoint.parse(Note.parse(note).text)
         if head.size > self._witnessed:
-            await self._mirror(head.size)
+            await self._mirror_while_taken(head.size)
             answer = await self._client.cosign(build_request(head.size, [], note))
             if answer.status == OK:
                 self._signer.begin(await self._log.range_at(head.size))
@@ -157,10 +157,15 @@ class Publisher:
     async def _publish(self) -> None:
         """Sign, mirror and have cosigned the newest state."""
         state = self._target
-        if state is None or state.size <= self.cosigned_size:
+        if state is None:
             return
-        signed = await self._signer.sign(state)
+        if state.size > self.cosigned_size:
+            signed = await self._signer.sign(state)
+            await self._mirror_while_taken(state.size)
+            await self._have_cosigned(state, signed)
         await self._mirror(state.size)
+
+    async def _have_cosigned(self, state: LogState, signed: bytes) -> None:
         for _ in range(MAX_ROUNDS):
             proof = await self._log.proof(self._witnessed, state.size)
             body = build_request(self._witnessed, proof, signed)
@@ -170,6 +175,15 @@ class Publisher:
                 return
             self._witnessed = self._other_size(answer, state)
         raise error(Reason.UNREACHABLE, f"The witness changed its size {MAX_ROUNDS} times.")
+
+    async def _mirror_while_taken(self, end: int) -> None:
+        """Mirror until the mirror wants a checkpoint first; the rest follows under that one."""
+        try:
+            await self._mirror(end)
+        except IntertieError as fault:
+            if fault.reason is not Reason.RATE_LIMITED:
+                raise
+            _log.info("the mirror wants a checkpoint first", mirrored=self._mirrored, size=end)
 
     async def _mirror(self, end: int) -> None:
         entries: list[bytes] = []

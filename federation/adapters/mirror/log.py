@@ -8,35 +8,16 @@ region may replace them. Must not read what entries say.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
-from federation.adapters.mirror_state import (
-    ENTRY,
-    HEAD,
-    SHARD,
-    TILE,
-    LogHead,
-    drop_entry,
-    order,
-    put_entry,
-    put_tile,
-    tile_key,
-)
+from federation.adapters.mirror.reads import Reads
+from federation.adapters.mirror.rows import HEAD, SHARD, LogHead, drop_entry, put_entry, put_tile
 from intertie.errors import IntertieError, Reason, error
 from intertie.metering.faults import MeteringError
 from intertie.metering.log.checkpoint import Checkpoint
-from intertie.metering.log.merkle import CompactRange, inclusion_proof, leaf_hash
+from intertie.metering.log.merkle import leaf_hash
 from intertie.metering.log.note import Key, Note, Signer
 from intertie.metering.log.receipt import Receipt
-from intertie.metering.log.tiles import (
-    Tile,
-    TileReader,
-    TreeEdge,
-    load_edge,
-    load_range,
-    stored_nodes,
-    tiles_after_append,
-)
+from intertie.metering.log.tiles import TreeEdge, tiles_after_append
 from intertie.metering.log.witness import Decision, decide, parse_request
 from intertie.ports import (
     Change,
@@ -45,13 +26,14 @@ from intertie.ports import (
     Put,
     ShardCommit,
     Store,
-    StoreUnavailableError,
 )
 from intertie.store.codec import decoder, encode
 from intertie.telemetry.logs import logger
 
-T = TypeVar("T")
 PAGE = 500
+AHEAD = 100_000
+"""Entries that may wait for their log checkpoint, where nothing else is configured."""
+RETRY_MS = 1_000
 BAD_PROOF = 422
 
 _log = logger(__name__)
@@ -77,6 +59,7 @@ class Mirror:
         witness: the key to cosign with.
         log_keys: the believed keys of a log; empty if it is unknown.
         forked: told when a log shows two histories.
+        ahead: how many entries beyond the last cosigned checkpoint are kept.
     """
 
     def __init__(
@@ -87,8 +70,12 @@ class Mirror:
         log_keys: Callable[[str], Sequence[Key]],
         *,
         forked: Callable[[], None],
+        ahead: int = AHEAD,
     ) -> None:
+        assert ahead > 0, "a log grows before it is cosigned"
         self._store = store
+        self._reads = Reads(store)
+        self._ahead = ahead
         self._clock = clock
         self._witness = witness
         self._log_keys = log_keys
@@ -111,7 +98,7 @@ class Mirror:
 
         Raises:
             IntertieError: OFFSET_MISMATCH (`expected_offset`); LOG_FORK, the entries are not those
-                that were cosigned.
+                that were cosigned; RATE_LIMITED, too many wait for a checkpoint.
         """
         log = self._log(origin)
         async with log.lock:
@@ -126,6 +113,7 @@ class Mirror:
             base = await self._first_new(log, head, start, entries)
             fresh = entries[base - start :]
             if fresh:
+                self._check_ahead(origin, base + len(fresh) - head.witnessed_size)
                 await self._append(log, head, base, fresh)
             return (await self._load(log)).mirrored
 
@@ -147,7 +135,7 @@ class Mirror:
     ) -> AsyncIterator[tuple[int, Sequence[bytes]]]:
         """Published entries [start, end) in pieces, each with the index of its first."""
         while start < end:
-            found = await self._read(origin, start, min(end, start + PAGE))
+            found = await self._reads.entries(origin, start, min(end, start + PAGE))
             yield start, found
             start += len(found)
 
@@ -162,11 +150,20 @@ class Mirror:
                 metadata={"published_size": str(head.published_size)},
             )
         size = head.published_size
-        proof = await self._with_tiles(
-            origin, lambda tiles: inclusion_proof(stored_nodes(tiles, size), seq, size)
-        )
-        (record,) = await self._read(origin, seq, seq + 1)
+        proof = await self._reads.proof(origin, seq, size)
+        (record,) = await self._reads.entries(origin, seq, seq + 1)
         return Receipt(seq, tuple(proof), head.published, record)
+
+    def _check_ahead(self, origin: str, ahead: int) -> None:
+        if ahead > self._ahead:
+            raise error(
+                Reason.RATE_LIMITED,
+                f"entries: {origin} would have {ahead} entries that no log checkpoint covers; the "
+                f"limit is {self._ahead}.",
+                remedy="Have a log checkpoint cosigned, then push the rest.",
+                metadata={"limit": str(self._ahead)},
+                retry_after_ms=RETRY_MS,
+            )
 
     # --- changes ---------------------------------------------------------------------------------
 
@@ -177,7 +174,7 @@ class Mirror:
         end = min(head.mirrored, start + len(entries))
         at = start
         while at < end:
-            known = await self._read(log.origin, at, min(end, at + PAGE))
+            known = await self._reads.entries(log.origin, at, min(end, at + PAGE))
             for leaf in known:
                 if leaf != entries[at - start]:
                     if at < head.witnessed_size:
@@ -189,7 +186,7 @@ class Mirror:
     async def _append(self, log: _Log, head: LogHead, base: int, fresh: Sequence[bytes]) -> None:
         edge = log.edge
         if base != head.mirrored:
-            edge = await self._edge_at(log.origin, base)
+            edge = await self._reads.edge_at(log.origin, base)
         hashes = [leaf_hash(leaf) for leaf in fresh]
         after = base + len(fresh)
         new_head = replace(head, mirrored=after)
@@ -247,12 +244,12 @@ class Mirror:
         )
         changes: list[Change] = []
         if head.mirrored >= state.size:
-            if await self._root_at(log.origin, state.size) == state.root:
+            if await self._reads.root_at(log.origin, state.size) == state.root:
                 after = _publish(after)
             else:  # what was pushed ahead of its checkpoint is not the log: push it again
                 base = min(head.mirrored, head.witnessed_size)
                 changes = [drop_entry(log.origin, seq) for seq in range(base, head.mirrored)]
-                edge = await self._edge_at(log.origin, base)
+                edge = await self._reads.edge_at(log.origin, base)
                 after = replace(after, mirrored=base)
         await self._commit(log, after, edge, changes)
 
@@ -277,63 +274,9 @@ class Mirror:
         if log.head is None:
             body = await self._store.get(SHARD, HEAD, log.origin)
             head = _decode_head(body) if body is not None else LogHead()
-            log.edge = await self._edge_at(log.origin, head.mirrored)
+            log.edge = await self._reads.edge_at(log.origin, head.mirrored)
             log.head = head
         return log.head
-
-    async def _read(self, origin: str, start: int, end: int) -> Sequence[bytes]:
-        rows = await self._store.list_rows(
-            ENTRY,
-            origin,
-            after=order(start - 1) if start else "",
-            before=order(end),
-            limit=end - start,
-        )
-        if len(rows) != end - start:
-            raise StoreUnavailableError(f"{origin}: {end - start} entries expected at {start}")
-        return [row.body for row in rows]
-
-    async def _edge_at(self, origin: str, size: int) -> TreeEdge:
-        return await self._with_tiles(origin, lambda tiles: load_edge(tiles, size))
-
-    async def _root_at(self, origin: str, size: int) -> bytes:
-        def root(tiles: TileReader) -> bytes:
-            return CompactRange(size, load_range(tiles, size)).root()
-
-        return await self._with_tiles(origin, root)
-
-    async def _with_tiles(self, origin: str, compute: Callable[[TileReader], T]) -> T:
-        """Run a computation over stored tiles, reading those that it turns out to need."""
-        known: dict[tuple[int, int], bytes] = {}
-        while True:
-            try:
-                return compute(_Known(known))
-            except _NotReadError as missing:
-                tile = missing.tile
-                body = await self._store.get(SHARD, TILE, tile_key(origin, tile))
-                known[tile.level, tile.index] = body or b""
-
-
-class _NotReadError(Exception):
-    """A tile is needed that was not read yet."""
-
-    def __init__(self, tile: Tile) -> None:
-        super().__init__(tile.path())
-        self.tile = tile
-
-
-class _Known:
-    """The tiles that were read so far."""
-
-    def __init__(self, known: dict[tuple[int, int], bytes]) -> None:
-        self._known = known
-
-    def hashes(self, tile: Tile) -> bytes:
-        """See `TileReader.hashes`."""
-        data = self._known.get((tile.level, tile.index))
-        if data is None:
-            raise _NotReadError(tile)
-        return data
 
 
 def origin_in(body: bytes) -> str:
