@@ -16,7 +16,7 @@ from intertie.sdk.client import Client
 from intertie.sdk.connection import OnRetry
 from intertie.sdk.membership.admin import AdminClient
 from intertie.sdk.membership.operator import OperatorClient
-from intertie.sdk.policyclient import PolicyClient
+from intertie.sdk.policy.client import PolicyClient
 from intertie.sdk.pool import PoolClient
 
 T = TypeVar("T")

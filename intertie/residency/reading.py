@@ -1,7 +1,7 @@
 """From the fields of a policy file, or of stored bytes, to a `Policy`; every fault by its path.
 
 Zones may name zones that are written before them; in the policy they are paths only. Reading text
-is `intertie.sdk.policyfile`'s. Must not judge any transfer.
+is `intertie.sdk.policy.file`'s. Must not judge any transfer.
 """
 
 import json

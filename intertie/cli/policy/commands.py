@@ -11,8 +11,8 @@ from intertie.cli.printing import Column, View, lines, notice, structured
 from intertie.cli.shown import instant
 from intertie.clock import SystemClock
 from intertie.residency import day_of
-from intertie.sdk.policyclient import PolicyChange, PolicyClient, PolicyVersion
-from intertie.sdk.policyfile import Judged, dump_policy, judge, load_cases, load_policy
+from intertie.sdk.policy.client import PolicyChange, PolicyClient, PolicyVersion
+from intertie.sdk.policy.file import Judged, dump_policy, judge, load_cases, load_policy
 from intertie.sdk.protojson import json_of
 
 app = typer.Typer(no_args_is_help=True, help="See, set and test the residency policy.")

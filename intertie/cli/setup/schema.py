@@ -5,7 +5,7 @@ import typer
 from intertie.billing.prices import prices_schema
 from intertie.cli.options import Format
 from intertie.cli.printing import structured
-from intertie.sdk.policyfile import policy_schema
+from intertie.sdk.policy.file import policy_schema
 from intertie.sdk.taskschema import task_schema
 
 app = typer.Typer(no_args_is_help=True, help="Print JSON Schemas.")

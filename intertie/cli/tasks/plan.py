@@ -11,7 +11,7 @@ from intertie.cli.options import Format, Output, Project
 from intertie.cli.tasks.plan_view import show_plan
 from intertie.cli.tasks.specs import Changes, TaskFile, read_task
 from intertie.model.task import Plan
-from intertie.sdk.policyfile import load_policy
+from intertie.sdk.policy.file import load_policy
 
 WhatIf = Annotated[
     list[str] | None,

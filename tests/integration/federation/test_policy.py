@@ -14,7 +14,7 @@ from intertie.metering.grant import parse_grant
 from intertie.model.link import Assign, PolicyUpdate
 from intertie.model.spec import Residency
 from intertie.residency import NO_POLICY, Policy, Zone
-from intertie.sdk.policyfile import load_policy
+from intertie.sdk.policy.file import load_policy
 from intertie.testing.waiting import eventually
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "policy.yaml"

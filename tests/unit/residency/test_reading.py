@@ -9,7 +9,7 @@ from intertie.model.spec import DataItem, Residency, RunSpec, TaskSpec
 from intertie.residency import NO_POLICY, NONE
 from intertie.residency.areas import check_against
 from intertie.residency.reading import decode_policy
-from intertie.sdk.policyfile import (
+from intertie.sdk.policy.file import (
     dump_policy,
     judge,
     load_cases,
