@@ -7,19 +7,34 @@ append   pending usage to a signed log checkpoint: read pending rows, validate, 
 root     a reader's pass over the leaves to the cosigned root: inclusion, order, completeness.
 verify   the whole verification: the same, and each record by the schema, for overlaps, duplicates,
          times, grants and caps. One grant for each task.
+statement  one payer's statement out of a mirrored log (`--statement N` records; 0 = not made): all
+         entries from SQLite, the payer's records read, compared with their grants, added up. Also
+         by how much the process grew for it.
 """
 
 import asyncio
+import json
+import resource
+import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import uvloop
 
 from bench.harness import Figure, Report, report
+from federation.adapters.mirror.log import PAGE
+from federation.adapters.mirror.reads import Reads
+from federation.adapters.mirror.rows import SHARD as SHARD_OF_LOGS
+from federation.adapters.mirror.rows import LogHead, put_entry
+from federation.domain.core import GRANT
+from federation.server.metering.logs import MeteringLogs, Origins
+from federation.server.metering.statements import Statements
+from intertie.billing.prices import PriceList
 from intertie.clock import SystemClock, SystemIds
 from intertie.metering import records
 from intertie.metering.cursor import Cursor
@@ -33,8 +48,9 @@ from intertie.metering.records import Body, RunKey, Span
 from intertie.metering.sequence import LogState, sequence
 from intertie.metering.verify import check_head, root_pass, verify_log
 from intertie.model.meters import HOUR_MS
+from intertie.model.money import Money
 from intertie.model.states import Outcome
-from intertie.ports import Put, ShardCommit, ShardHead, Store
+from intertie.ports import Change, Put, ShardCommit, ShardHead, Store
 from intertie.store.open import open_store
 from regional.adapters.log.sequencer import Sequencer
 from regional.adapters.log.signing import DurableSigner
@@ -218,9 +234,101 @@ def read(into: Report) -> None:
     into.add(Figure("verify_per_s", size / took, "records/s", "target 40,000"))
 
 
+class MirroredLog:
+    """A published log in a store, as statements read it; cosigning is measured elsewhere."""
+
+    def __init__(self, store: Store, size: int) -> None:
+        self._reads = Reads(store)
+        self._head = LogHead(mirrored=size, published_size=size)
+
+    async def head(self, origin: str) -> LogHead:
+        """All of it is published."""
+        assert origin == ORIGIN, "there is one log"
+        return self._head
+
+    async def entries(
+        self, origin: str, start: int, end: int
+    ) -> AsyncIterator[tuple[int, Sequence[bytes]]]:
+        """In pieces as the mirror gives them."""
+        while start < end:
+            found = await self._reads.entries(origin, start, min(end, start + PAGE))
+            yield start, found
+            start += len(found)
+
+
+class OneOrigin:
+    """The one log there is."""
+
+    def known(self) -> list[str]:
+        """Its name."""
+        return [ORIGIN]
+
+
+async def mirrored(store: Store, count: int) -> None:
+    """Store entries and grants of this many records; each task has six and its own grant."""
+    shards = {SHARD_OF_LOGS, *range(64)}
+    heads = {shard: await store.acquire(shard) for shard in shards}
+    seq = number = 0
+    while seq < count:
+        entries: list[Change] = []
+        grants: dict[int, list[Change]] = {}
+        while len(entries) < GROUP and seq < count:
+            grant = grant_of(number)
+            shard = number % 64
+            grants.setdefault(shard, []).append(Put(GRANT, grant.sha256, grant.encode()))
+            for body in bodies_of(number, grant.sha256)[: count - seq]:
+                leaf = records.seal(
+                    body, seq=seq, recorded_ms=START_MS + HOUR_MS, salt=f"{seq:032x}"
+                )
+                entries.append(put_entry(ORIGIN, seq, leaf))
+                seq += 1
+            number += 1
+        commits = [ShardCommit(SHARD_OF_LOGS, heads[SHARD_OF_LOGS].epoch, 0, entries)]
+        commits += [ShardCommit(s, heads[s].epoch, 0, puts) for s, puts in grants.items()]
+        await store.commit(commits)
+
+
+async def statement(into: Report, count: int) -> None:
+    """A statement over a log of this many records."""
+    prices = {"p1": PriceList("p1", "EUR", 2, {"cpu.held_core_ms": Money("EUR", 0, 40_000_000)})}
+    with tempfile.TemporaryDirectory(prefix="intertie-bench-") as name:
+        store = open_store(f"sqlite:///{Path(name) / 'store.sqlite'}")
+        await mirrored(store, count)
+        logs = cast("MeteringLogs", MirroredLog(store, count))
+        statements = Statements(logs, cast("Origins", OneOrigin()), store, prices)
+        before, started = _most_memory(), time.perf_counter()
+        made = await statements.make("vision", 0, 0)
+        took = time.perf_counter() - started
+        body = json.loads(made)
+        assert body["unpriced_records"] == 0, body["refused_records"]
+        assert sum(line["records"] for line in body["lines"]) >= count // 3, "two of six are billed"
+        grown = _most_memory() - before
+        await store.close()
+    into.add(Figure("statement_per_s", count / took, "records/s", f"{count} records, {took:.1f} s"))
+    into.add(Figure("statement_memory", grown / 2**20, "MiB", f"{grown / count:.0f} B a record"))
+
+
+def _most_memory() -> int:
+    """The most bytes that this process has held so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _wanted() -> int:
+    """Records of the statement's log; the option is taken out of the arguments."""
+    if "--statement" not in sys.argv:
+        return RECORDS
+    at = sys.argv.index("--statement")
+    count = int(sys.argv[at + 1])
+    del sys.argv[at : at + 2]
+    return count
+
+
 async def main() -> None:
     """All figures."""
+    count = _wanted()
     into = report("metering", __doc__ or "")
+    if count:  # first, while nothing else has made the process large
+        await statement(into, count)
     await append(into)
     read(into)
 
