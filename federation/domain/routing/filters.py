@@ -15,7 +15,7 @@ from federation.domain.routing.expected.quote import quote
 from federation.domain.routing.facts import Facts
 from federation.domain.routing.fitting import show_classes, show_shape
 from federation.domain.routing.known.latency import Estimated
-from federation.domain.routing.lent import refusal
+from federation.domain.routing.known.lent import refusal
 from intertie.model.money import Money
 from intertie.model.pool import NodeClass
 from intertie.model.states import RegionState, WaitReason

@@ -12,8 +12,6 @@ import numpy as np
 
 from federation.domain.fleet import Fleet, Member, Timing
 from federation.domain.routing import draw, fitting
-from federation.domain.routing.candidates import Candidates, CandidateSet
-from federation.domain.routing.columns import Columns
 from federation.domain.routing.demand import Classes, Demand
 from federation.domain.routing.expected.duration import expected
 from federation.domain.routing.expected.quote import quote
@@ -22,8 +20,10 @@ from federation.domain.routing.known.history import History
 from federation.domain.routing.known.latency import UNMEASURED, Latencies
 from federation.domain.routing.known.prices import Prices
 from federation.domain.routing.known.rejections import Rejections
-from federation.domain.routing.slices import BIT
 from federation.domain.routing.supposing import NOTHING, WhatIf
+from federation.domain.routing.table.candidates import Candidates, CandidateSet
+from federation.domain.routing.table.columns import Columns
+from federation.domain.routing.table.slices import BIT
 from federation.domain.routing.verdicts import verdict
 from intertie.model.decision import Candidate, Lot
 from intertie.model.link import Offer

@@ -12,7 +12,7 @@ from federation.domain.routing.expected.duration import Expected, bandwidth_of, 
 from federation.domain.routing.expected.quote import Quote, quote
 from federation.domain.routing.facts import Facts
 from federation.domain.routing.filters import FILTERS, Subject, reason_of
-from federation.domain.routing.lent import left_units
+from federation.domain.routing.known.lent import left_units
 from intertie.model.states import WaitReason
 from intertie.model.task import Verdict, Weight
 

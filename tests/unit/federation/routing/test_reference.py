@@ -10,7 +10,7 @@ from federation.domain.fleet import MS, Fleet, Timing
 from federation.domain.routing.known.latency import Estimated, KnownLatencies, Measured
 from federation.domain.routing.known.prices import Prices
 from federation.domain.routing.router import Router
-from federation.domain.routing.slices import BIT
+from federation.domain.routing.table.slices import BIT
 from intertie.billing.prices import PriceList
 from intertie.model.link import RegionHello
 from intertie.model.money import Money

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.domain.fleet import MS
-from federation.domain.routing.columns import NO_KIND, Columns
 from federation.domain.routing.facts import Facts
 from federation.domain.routing.filters import FILTERS
 from federation.domain.routing.fitting import suits
-from federation.domain.routing.lent import left_units
+from federation.domain.routing.known.lent import left_units
+from federation.domain.routing.table.columns import NO_KIND, Columns
 from federation.domain.routing.weights import Floats
 from intertie.model.pool import Shape
 

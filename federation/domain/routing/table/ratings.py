@@ -5,10 +5,10 @@ All candidate sets share them, so that a set of a new class asks for no region b
 
 import numpy as np
 
-from federation.domain.routing.columns import Columns
 from federation.domain.routing.expected.duration import bandwidth_of
 from federation.domain.routing.facts import Facts
 from federation.domain.routing.known.history import FRESH_MS
+from federation.domain.routing.table.columns import Columns
 from federation.domain.routing.weights import Floats
 from intertie.model.spec import Kind
 

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.domain.routing import weights
-from federation.domain.routing.columns import NO_KIND, Columns
 from federation.domain.routing.demand import Demand, bytes_to_move, unreachable
 from federation.domain.routing.expected.duration import expected
 from federation.domain.routing.expected.quote import quote
 from federation.domain.routing.facts import Facts
 from federation.domain.routing.known.latency import Estimated
-from federation.domain.routing.lent import refusal
-from federation.domain.routing.ratings import Ratings
-from federation.domain.routing.slices import BIT, Bits, Flags, Rows, Slice
+from federation.domain.routing.known.lent import refusal
+from federation.domain.routing.table.columns import NO_KIND, Columns
+from federation.domain.routing.table.ratings import Ratings
+from federation.domain.routing.table.slices import BIT, Bits, Flags, Rows, Slice
 from federation.domain.routing.weights import Floats
 from intertie.model.money import Money
 from intertie.residency import Want, day_of, decide
