@@ -1,8 +1,8 @@
 """The region's decisions: one core for its pool, its queue and its runs.
 
-`handle` is the only mutator. The parts each know one side: `upward` the federation, `downward` the
-nodes, `scheduling` the queue. They meet in `change`, which makes a run's transition and its
-pending usage durable in one commit and keeps every index true.
+`handle` is the only mutator. The parts each know one side: `upward` and `assignments` the
+federation, `downward` the nodes, `scheduling` the queue. They meet in `change`, which makes a run's
+transition and its pending usage durable in one commit and keeps every index true.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,6 +13,7 @@ from intertie.metering import records
 from intertie.metering.records import Body
 from intertie.model.lending import Lending, Quantity, Reclaim
 from intertie.ports import Now
+from regional.domain.assignments import Assignments
 from regional.domain.events import (
     Assigned,
     AssignRefused,
@@ -70,6 +71,7 @@ class RegionCore:
         self._pending = 0
         self.scheduling = Scheduling(self)
         self.upward = Upward(self)
+        self.assignments = Assignments(self)
         self.downward = Downward(self)
         self.ends = Ends(self)
         self.progress = Progress(self)
@@ -110,10 +112,12 @@ class RegionCore:
             case NodeSaid():
                 self.downward.heard(event)
             case Assigned():
-                self.upward.assigned(event)
+                self.assignments.assigned(event)
             case FederationSaid():
                 self.upward.heard(event)
-            case AssignRefused() | RenewalSent() | FederationUp() | FederationDown():
+            case AssignRefused():
+                self.assignments.refused(event)
+            case RenewalSent() | FederationUp() | FederationDown():
                 self.upward.link_event(event)
             case PolicyHeard():
                 self.residence.heard(event)

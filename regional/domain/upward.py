@@ -1,15 +1,13 @@
-"""The region's side of its link to the federation: lease, summary, offers, assignments, updates.
+"""The region's side of its link to the federation: lease, summary, digests, and updates of runs.
 
-Commit before ack: an AssignAck and a RunUpdate leave only after the commit that they tell of. An
-ended run is told again on every new link until RunClosed answers.
+Commit before ack: a RunUpdate leaves only after the commit that it tells of. An ended run is told
+again on every new link until RunClosed answers. Must not decide what is accepted (`assignments`).
 """
 
 import zlib
 from typing import TYPE_CHECKING
 
 from intertie.model.link import (
-    AssignAck,
-    Assignment,
     CancelRun,
     DigestEntry,
     DigestRequest,
@@ -21,24 +19,16 @@ from intertie.model.link import (
     RunDigest,
     RunUpdate,
 )
-from intertie.model.names import TaskName
 from intertie.model.pool import Summary
-from intertie.model.states import Outcome, RunState
-from intertie.model.token import Token
-from intertie.model.validate import shapes
 from regional.domain.events import (
-    Assigned,
-    AssignRefused,
     FederationDown,
     FederationSaid,
     FederationUp,
     RenewalSent,
     ToFederation,
 )
-from regional.domain.lending import rules
 from regional.domain.nodes import pool
-from regional.domain.runs import usage
-from regional.domain.runs.run import RegionRun, StopOrder
+from regional.domain.runs.run import RegionRun
 
 if TYPE_CHECKING:
     from regional.domain.core import RegionCore
@@ -94,9 +84,7 @@ class Upward:
 
     # --- link ------------------------------------------------------------------------------------
 
-    def link_event(
-        self, event: AssignRefused | RenewalSent | FederationUp | FederationDown
-    ) -> None:
+    def link_event(self, event: RenewalSent | FederationUp | FederationDown) -> None:
         """The link's own events."""
         match event:
             case FederationUp(link=link):
@@ -109,18 +97,6 @@ class Upward:
                     self._link = 0
             case RenewalSent(seq=seq, sent_ns=sent_ns):
                 self._sent_ns[seq] = sent_ns
-            case AssignRefused():
-                self._refused(event)
-
-    def _refused(self, event: AssignRefused) -> None:
-        """Refuse, unless a run of that epoch or a later one stands: then that is the answer."""
-        if event.link != self._link:
-            return
-        standing = self._core.run_of(event.assignment.task)
-        if standing is not None and standing.token.epoch >= event.assignment.epoch:
-            self._repeat(standing, event.assignment)
-        else:
-            self._ack(event.assignment, event.reason, event.message)
 
     def heard(self, event: FederationSaid) -> None:
         """A message of the federation."""
@@ -134,9 +110,9 @@ class Upward:
             case OfferRelease(id=id_):
                 self._core.scheduling.release(id_)
             case CancelRun() as cancel:
-                self._cancel(cancel)
+                self._core.assignments.cancel(cancel)
             case RunClosed() as closed:
-                self._closed(closed)
+                self._core.assignments.closed(closed)
             case DigestRequest(id=id_):
                 self._digest(id_)
             case _:
@@ -190,129 +166,6 @@ class Upward:
         period = self._core.timing.summary_every_ms
         which = f"{self._core.site.region}/{self._revision}".encode()
         return period - period * zlib.crc32(which) // (4 << 32)
-
-    # --- assignments -----------------------------------------------------------------------------
-
-    def assigned(self, event: Assigned) -> None:
-        """Accept or refuse an assignment. The same one again gets the same answer."""
-        core, assignment = self._core, event.assignment
-        if event.link != self._link:
-            return
-        core.scheduling.used(assignment.offer)
-        standing = core.run_of(assignment.task)
-        if standing is not None and standing.token.epoch >= assignment.epoch:
-            self._repeat(standing, assignment)
-            return
-        refusal = self._refusal(event)
-        if refusal is not None:
-            self._ack(assignment, *refusal)
-            return
-        if standing is not None and standing.is_live:
-            order = StopOrder(
-                outcome=Outcome.SUPERSEDED, reason="a newer run exists", cause="federation"
-            )
-            if core.downward.stop(standing, order).is_live:
-                # Not beside it, wherever: the federation asks again when it has had time to die.
-                self._ack(assignment, "WRONG_STATE", "an older run of the task is being stopped")
-                return
-        core.change(None, self._new(event))
-        self._ack(assignment)
-
-    def _new(self, event: Assigned) -> RegionRun:
-        assignment = event.assignment
-        options = shapes(event.spec)
-        assert -1 <= assignment.variant < len(options), "the shell has checked the variant"
-        return RegionRun(
-            task=assignment.task,
-            project=TaskName.parse(assignment.task).project,
-            token=Token(assignment.epoch, 0),
-            native=False,
-            spec=event.spec,
-            shape=options[max(assignment.variant, 0)],
-            variant=assignment.variant,
-            index=assignment.index,
-            principal=assignment.principal,
-            payer=assignment.payer,
-            grant_sha256=event.grant_sha256,
-            caps=event.caps,
-            shard=assignment.shard,
-            shard_epoch=assignment.shard_epoch,
-            local_retries=assignment.local_retries,
-            queued_ms=self._core.now.utc_ms,
-            checkpoint=assignment.checkpoint,
-            excluded=assignment.excluded,
-        )
-
-    def _refusal(self, event: Assigned) -> tuple[str, str] | None:
-        """Why the region does not accept: it re-checks residency and its own bounds."""
-        core, spec = self._core, event.spec
-        answer = core.residence.ruling(spec, core.site.jurisdiction)
-        if not answer.allowed:
-            return "RESIDENCY_VIOLATION", f"{answer.rule}: {answer.reason}"
-        project = TaskName.parse(event.assignment.task).project
-        not_lent = rules.refusal(core.lender.policy, spec, project)
-        if not_lent:
-            return "NOT_LENT", not_lent
-        if core.scheduling.queued >= core.site.max_queue:
-            return "QUOTA_EXCEEDED", f"the queue holds {core.site.max_queue} runs already"
-        return None
-
-    def _repeat(self, standing: RegionRun, assignment: Assignment) -> None:
-        if standing.token.epoch == assignment.epoch:
-            self._ack(assignment)
-            self.tell(standing)
-        else:
-            self._ack(assignment, "STALE_TOKEN", f"epoch {standing.token.epoch} is here already")
-
-    def _ack(self, assignment: Assignment, reason: str = "", message: str = "") -> None:
-        ack = AssignAck(
-            task=assignment.task,
-            epoch=assignment.epoch,
-            accepted=not reason,
-            reason=reason,
-            message=message,
-        )
-        self.send(ack)
-
-    # --- ends ------------------------------------------------------------------------------------
-
-    def _cancel(self, cancel: CancelRun) -> None:
-        core = self._core
-        run = core.runs.get(f"{cancel.task}@{cancel.epoch}")
-        if run is None:
-            ack = AssignAck(
-                task=cancel.task,
-                epoch=cancel.epoch,
-                accepted=False,
-                reason="CANCELLED",
-                message="the region had not accepted it",
-            )
-            self.send(ack)
-            return
-        if not run.is_live:
-            self.tell(run)
-            return
-        outcome, cause = Outcome.CANCELLED, "submitter"
-        if cancel.superseded:
-            outcome, cause = Outcome.SUPERSEDED, "federation"
-        elif cancel.evict:
-            outcome, cause = Outcome.EVICTED, "federation"
-        order = StopOrder(outcome=outcome, reason=cancel.reason, cause=cause)
-        core.downward.stop(run, order)
-
-    def _closed(self, closed: RunClosed) -> None:
-        run = self._core.runs.get(f"{closed.task}@{closed.token.epoch}")
-        if run is not None and not run.is_live:
-            self._core.close(run)
-
-    def finish(self, run: RegionRun) -> None:
-        """End a run that no node holds, with its record, and tell the federation."""
-        assert run.state is RunState.ENDED, "finish ends a run"
-        assert not run.node, "a node that holds a run says itself how it ended"
-        self._core.change(None, run, [usage.run_end_body(run, self._core.site.region)])
-        self.tell(run)
-        if run.native:
-            self._core.close(run)
 
     # --- telling ---------------------------------------------------------------------------------
 

@@ -84,7 +84,7 @@ class Downward:
             after = lifecycle.ended(
                 run, order.outcome, core.now.utc_ms, cause=order.cause, message=order.reason
             )
-            core.upward.finish(after)
+            core.assignments.finish(after)
             return after
         if run.stop is None:
             awaited = self._awaited(run)
