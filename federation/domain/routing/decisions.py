@@ -30,6 +30,7 @@ def differences(decision: Decision) -> tuple[str, ...]:
         then, now = (_list(lot.region for lot in lots) for lots in (decision.lots, order))
         found.append(f"order of offers: {then} then, {now} now")
     left = decision.units
+    assert left >= 0, "tasks are counted"
     for lot in order:
         if lot.taken > min(lot.units, left):
             found.append(f"{lot.region}: {lot.taken} were taken of {min(lot.units, left)}")

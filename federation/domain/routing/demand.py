@@ -228,6 +228,7 @@ def _code(size: int) -> tuple[Input, ...]:
 
 def bytes_to_move(inputs: tuple[Input, ...], region: str) -> int:
     """How much a region would have to fetch."""
+    assert all(item.size >= 0 for item in inputs), "inputs have sizes"
     return sum(item.size for item in inputs if region not in item.at)
 
 

@@ -15,6 +15,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 
 def unit(seed: int, number: int) -> float:
     """The number-th uniform value of a seed, in [0, 1)."""
+    assert seed >= 0 <= number, "a seed and a number are counted from nothing up"
     z = (seed + (number + 1) * _GOLDEN) & _MASK
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
@@ -33,6 +34,7 @@ def draw_cumulated(ends: Sequence[float], seed: int, count: int) -> list[int]:
     of those: exactly the draw without replacement, in logarithmic time.
     """
     count = min(count, len(ends))
+    assert count >= 0, "so many regions or none"
     if not count or ends[-1] <= 0.0:
         return []
     drawn = [_at(ends, unit(seed, 0) * ends[-1])]
@@ -62,6 +64,7 @@ def _at(ends: Sequence[float], point: float) -> int:
 def _interval(ends: Sequence[float], index: int) -> tuple[float, float]:
     """Where the interval of an index starts, and how wide it is."""
     start = ends[index - 1] if index else 0.0
+    assert ends[index] >= start, "sums of weights do not fall"
     return start, ends[index] - start
 
 

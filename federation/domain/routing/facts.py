@@ -23,3 +23,6 @@ class Facts:
     prices: Prices = field(default_factory=Prices)
     policy: Policy = NONE
     down: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        assert self.timing.summary_max_age_ms > 0, "a summary holds for some time"

@@ -49,6 +49,7 @@ class Filter:
 
     def check(self, subject: Subject) -> Check:
         """The verdict of this filter."""
+        assert (subject.node is None) == (subject.variant < 0), "a variant and its node go together"
         need, have, holds = self.judge(subject)
         return Check(self.name, need, have, holds)
 

@@ -40,6 +40,7 @@ def free_units(shape: Shape, classes: Iterable[NodeClass]) -> float:
 
 
 def _free(shape: Shape, c: NodeClass) -> int:
+    assert shape.cpu > 0 < shape.memory, "a unit takes something"
     bounds = [c.free_cpu // shape.cpu, c.free_memory // shape.memory]
     if shape.devices:
         bounds.append(sum(n * (block // shape.devices) for block, n in c.free_blocks.items()))

@@ -105,6 +105,7 @@ def _smaller(demand: Demand, classes: Sequence[NodeClass]) -> str:
 
 def _sentence(check: Check, region: str, demand: Demand) -> str:
     """What to change, or whom to ask, about one filter that fails."""
+    assert not check.holds, "nothing is to be changed about what holds"
     match check.name:
         case "residency":
             return f"Residency keeps the task out of {check.have}: a region within it must join."

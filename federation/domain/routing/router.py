@@ -216,7 +216,7 @@ class Router:
         over = _over(demand, price.nanos)
         success, _ = self.history.success(region, demand.kind, now.utc_ms)
         queued_ms = offer.expected_wait_ms or round(ahead.run_ms)
-        parts = ((offer.units_now, 0), (offer.units - offer.units_now, queued_ms))
+        parts = ((min(offer.units_now, offer.units), 0), (offer.units - offer.units_now, queued_ms))
         return [
             Lot(
                 region=region,

@@ -50,6 +50,7 @@ def _without(classes: tuple[NodeClass, ...], devices: int) -> tuple[NodeClass, .
     An owner's scheduler may choose others; what is left in whole blocks is at most this.
     """
     left, changed = devices, []
+    assert devices >= 0, "devices are counted"
     for c in classes:
         blocks = dict(c.free_blocks)
         for block in sorted(blocks):

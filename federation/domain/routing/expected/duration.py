@@ -30,6 +30,7 @@ class Expected:
 
     def total_ms(self, wait_ms: float) -> float:
         """E for a wait."""
+        assert wait_ms >= 0, "no wait is shorter than none"
         return wait_ms + self.transfer_ms + self.run_ms * self.rework
 
     def miss(self, wait_ms: float, deadline_ms: float) -> float:
@@ -76,6 +77,7 @@ def expected(demand: Demand, region: str, node: NodeClass | None, facts: Facts) 
     if demand.work.source == "assumed":
         assumed.append(f"duration {demand.work.ms // 60_000} min")
     run_ms = demand.work.ms / speed
+    assert run_ms > 0, "work takes time"
     interval_ms = demand.checkpoint_ms or run_ms
     rate = facts.history.failure_rate(region, demand.kind, facts.now.utc_ms)
     rework = 1.0 + rate * (interval_ms / 2 + RESTART_MS) / HOUR_MS

@@ -32,6 +32,7 @@ NO_QUOTE = Quote(None, None)
 
 def quote(shape: Shape, prices: PriceList, run_ms: float) -> Quote:
     """Price a shape that is held for so long."""
+    assert run_ms >= 0, "nothing is held for less than no time"
     if not prices.rates:
         return NO_QUOTE
     parts = (

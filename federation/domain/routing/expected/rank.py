@@ -38,6 +38,9 @@ def key_of(lot: Lot, objective: Objective, work_ms: int) -> tuple[float, ...]:
 
 def score_ms(lot: Lot, objective: Objective, work_ms: int) -> float:
     """What a lot costs in time, with what is feared of it."""
+    assert work_ms > 0, "work takes time"
+    assert 0.0 <= lot.success <= 1.0, "a share of runs"
+    assert 0.0 <= lot.miss <= 1.0, "a probability"
     ahead = float(max(lot.expected_ms, 1))
     if objective is Objective.SUCCESS:
         ahead /= max(lot.success, 1e-3)

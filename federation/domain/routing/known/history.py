@@ -76,6 +76,7 @@ class History:
 
     def load(self, record: Record) -> None:
         """Take up a stored row."""
+        assert record.good >= 0 <= record.bad, "runs are counted from nothing up"
         self._records[record.key] = record
 
     def rows(self) -> list[Record]:
@@ -142,6 +143,7 @@ class History:
 
     def failure_rate(self, region: str, kind: Kind, now_ms: int) -> float:
         """Failures an hour of running there, with the prior."""
+        assert region, "a region has a name"
         record = self._records.get(f"keeps/{region}/{kind}")
         bad, hours = (0.0, 0.0) if record is None else (record.at(now_ms).bad, record.hours)
         return (PRIOR_RATE * PRIOR_HOURS + bad) / (PRIOR_HOURS + hours)
@@ -163,12 +165,14 @@ def _typical(record: Record | None) -> Typical | None:
     if record is None or record.good < 1e-3:
         return None
     mean = record.log_sum / record.good
+    assert math.isfinite(mean), "a sum of logarithms of what took some time"
     spread = max(0.0, record.log_squares / record.good - mean * mean)
     return Typical(math.exp(mean), record.good / (record.good + 2.0) / (1.0 + spread))
 
 
 def _coarse(count: float) -> float:
     """Counts in steps of two percent: nearly the same history has the very same quantile."""
+    assert count >= 1.0, "counts begin with the prior"
     return float(1.02 ** round(math.log(count) / math.log(1.02)))
 
 
@@ -189,6 +193,7 @@ def beta_quantile(a: float, b: float, share: float = QUANTILE) -> float:
 
 def _beta_cdf(x: float, a: float, b: float) -> float:
     """Regularised incomplete beta by its continued fraction (DLMF 8.17.22)."""
+    assert 0.0 < x < 1.0, "inside the distribution"
     if x > (a + 1) / (a + b + 2):
         return 1.0 - _beta_cdf(1.0 - x, b, a)
     front = math.exp(

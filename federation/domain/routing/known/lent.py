@@ -30,6 +30,7 @@ def refusal(demand: Demand, terms: LendingTerms) -> str:
 
 def left_units(shape: Shape, terms: LendingTerms) -> float:
     """How many units guests may still take."""
+    assert shape.cpu > 0 < shape.memory, "a unit takes something"
     bounds = [terms.left_cpu // shape.cpu, terms.left_memory // shape.memory]
     if shape.devices:
         bounds.append(terms.left_devices // shape.devices)

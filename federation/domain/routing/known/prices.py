@@ -20,6 +20,7 @@ class Prices:
 
     def of(self, region: str) -> PriceList:
         """The list by which a region's use is priced."""
+        assert region, "a price of no region"
         return self.by_region.get(region, self.common)
 
     @property

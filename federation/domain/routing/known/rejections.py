@@ -22,6 +22,7 @@ class Rejections:
 
     def note(self, demand: Demand, region: str, now_ns: int) -> None:
         """A region refused a class now; refusals in a row add up."""
+        assert region, "a refusal of nobody"
         if len(self._of) >= MAX_CLASSES:
             self._of.clear()
         regions = self._of.setdefault(demand, {})

@@ -58,6 +58,7 @@ class CandidateSet:
     def close(self, columns: Columns) -> None:
         """After rows were judged or tasks sent: who can be drawn, and the sums of their weights."""
         count = len(self.factor)
+        assert count <= len(columns), "a row of no region"
         room = weights.room(self.free, columns.inflight[:count], self.capacity)
         self.weight = room * self.factor
         self.loads = columns.loads
@@ -121,6 +122,7 @@ class Candidates:
     def _judge(self, into: CandidateSet, part: Slice, facts: Facts) -> None:
         columns, demand, rows = self._columns, into.demand, part.rows
         room = part.room(demand.shapes)
+        assert len(room.free) == len(rows), "room is counted for every row"
         fails = part.fails | np.where(room.variant >= 0, np.uint16(0), BIT["capability"])
         for name, holds in self._slow(into, rows, room.variant, room.slot, facts):
             fails |= np.where(holds, np.uint16(0), BIT[name])

@@ -83,6 +83,7 @@ class Columns:
 
     def load(self, members: Mapping[str, Member], loaded: Iterable[str]) -> None:
         """Take over the sends under way to regions of which nothing else has changed."""
+        assert all(region in self.index for region in loaded), "sent to a region without a row"
         for region in loaded:
             self.inflight[self.index[region]] = members[region].inflight
         self.loads += 1
@@ -100,6 +101,7 @@ class Columns:
 
     def since(self, position: int) -> list[int] | None:
         """The rows that changed after a position; None = too many, read everything."""
+        assert position <= self.position, "a position that nobody was given"
         if position < self._dropped:
             return None
         if position == self._dropped + len(self._journal):
@@ -158,6 +160,7 @@ class Columns:
 
     def device_units(self, devices: int, rows: Ints) -> Ints:
         """How many units with so many devices fit into the free blocks, by row and slot."""
+        assert devices > 0, "a block of no devices"
         units: Ints = np.zeros((len(rows), self.width), np.int64)
         for size, nodes in self._blocks.items():
             if size >= devices:

@@ -25,6 +25,7 @@ class Ratings:
     def of(self, kind: Kind, facts: Facts) -> Floats:
         """S of every region for a kind of work; a region that learned is in the journal."""
         columns, now_ms = self._columns, facts.now.utc_ms
+        assert now_ms >= 0, "an instant in UTC"
         known, position, since_ms = self._success.get(kind, (np.zeros(0), -1, 0))
         changed = columns.since(position) if now_ms - since_ms < FRESH_MS else None
         if changed == []:

@@ -42,6 +42,7 @@ class Slice:
     def __init__(self, columns: Columns, rows: Rows, facts: Facts) -> None:
         self.rows = rows
         self._columns = columns
+        assert len(rows) <= len(columns), "each row once"
         self._kind = columns.kind[rows]
         self._slots = {name: column[rows] for name, column in columns.slots.items()}
         self._devices: dict[int, Rows] = {}
