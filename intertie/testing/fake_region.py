@@ -54,6 +54,7 @@ from intertie.wire.link import federation_message_from_pb, region_message_to_pb
 
 WITHIN_S = 10.0
 
+BEAT_S = 0.1
 ROOMY = NodeClass(
     architecture="x86_64",
     nodes=100,
@@ -120,6 +121,7 @@ class FakeRegion:
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
     _call: "grpc.aio.StreamStreamCall[pb.AttachRequest, pb.AttachResponse] | None" = None
     _reader: "asyncio.Task[None] | None" = None
+    _beating: "asyncio.Task[None] | None" = None
 
     # --- the link --------------------------------------------------------------------------------
 
@@ -138,9 +140,14 @@ class FakeRegion:
         await self.summarise()
         await self.send(LeaseRenew(seq=1))
         await eventually(self._is_settled, WITHIN_S, what="the lease after the hello")
+        self._beating = asyncio.create_task(self._beat(call), name=f"beat of {self.region}")
 
     async def detach(self) -> None:
         """Drop the link without a word; idempotent."""
+        if self._beating is not None:
+            self._beating.cancel()
+            await asyncio.gather(self._beating, return_exceptions=True)
+            self._beating = None
         if self._call is not None:
             self._call.cancel()
         if self._reader is not None:
@@ -237,6 +244,14 @@ class FakeRegion:
             log_vkey=self.log_vkey,
             features=self.features,
         )
+
+    async def _beat(
+        self, call: grpc.aio.StreamStreamCall[pb.AttachRequest, pb.AttachResponse]
+    ) -> None:
+        """Speak now and then, as a region does: one that says nothing is taken for frozen."""
+        while not call.done() and self._call is call:
+            await asyncio.sleep(BEAT_S)
+            await self.summarise()
 
     async def _write(self, message: FromRegion) -> None:
         request = pb.AttachRequest(messages=[region_message_to_pb(message)])
