@@ -38,7 +38,7 @@ from federation.domain.payers import ProjectRecord
 from federation.domain.region_record import RegionRecord
 from federation.domain.routing.decisions import DECISION
 from federation.domain.routing.known.history import Record
-from federation.domain.routing.known.latency import UNMEASURED, Latencies
+from federation.domain.routing.known.latency import UNMEASURED
 from federation.domain.routing.known.prices import Prices
 from federation.domain.states import AdmitRegion, HangUp
 from federation.server.blob.rights import Rights
@@ -49,6 +49,7 @@ from federation.server.metering.logs import Origins
 from federation.server.policy.book import PolicyBook
 from federation.server.policy.egress import Egress
 from federation.server.region.checks import POLICY
+from federation.server.region.distances import Distances
 from federation.server.region.links import Links
 from federation.server.serving import Needs, add_services
 from federation.server.task.changes import Changes
@@ -131,7 +132,7 @@ class Application:
         self._task_retention: TaskRetention | None = None
         self._links = Links()
         self._prices = UNPRICED
-        self._latencies: Latencies = UNMEASURED
+        self._distances = Distances(self._clock, UNMEASURED, config.timing.rtt_max_age)
         self._specs = SpecForms()
 
     @property
@@ -198,7 +199,8 @@ class Application:
         self._store = await asyncio.to_thread(open_store, config.store_url)
         keys = load_keys(config.state_dir / "keys", config.trust_domain, self._ids)
         self._prices = read_prices(config.prices_file)
-        self._latencies = read_latencies(config.latencies_file)
+        declared = read_latencies(config.latencies_file)
+        self._distances = Distances(self._clock, declared, config.timing.rtt_max_age)
         prices = await adopt_prices(self._store, self._prices, keys.statements)
         pump = self._pump = self._make_pump(self._store, keys)
         opened = self._enrollment = await open_enrollment(config, self._store, self.bans)
@@ -293,7 +295,7 @@ class Application:
 
         assert self._server is not None, "services are added to a server"
         tasks, tokens = Tasks(pump, self._clock), Tokens(keys.tokens)
-        add_enrollment(self._server, pump, tasks, tokens, office, admit)
+        add_enrollment(self._server, pump, tasks, tokens, office, admit, self._distances)
 
     def _access(self, keys: Keys) -> Access:
         enrollment = self.config.enrollment
@@ -381,7 +383,7 @@ class Application:
             timing=self.config.timing.as_values(),
             price_version=self._prices.version,
             prices=Prices(self._prices),
-            latencies=self._latencies,
+            latencies=self._distances,
             spec_digest=self._specs.digest,
             policy=self._book.policy if self._book is not None else NONE,
             max_open=self.config.limits.open_tasks_per_project,
@@ -450,6 +452,7 @@ class Application:
             ),
             trust_domain=self.config.trust_domain,
             silence_s=self.config.timing.unknown_after / 1000,
+            distances=self._distances,
         )
 
 

@@ -50,6 +50,11 @@ class TimingSection(Section):
     summary_max_age: Millis = Field(
         default=of_text("30s"), description="Age at which a region's summary is not used any more."
     )
+    rtt_max_age: Millis = Field(
+        default=of_text("2m"),
+        gt=0,
+        description="Age at which a round trip between regions counts as unmeasured.",
+    )
     digest_every: Millis = Field(
         default=of_text("60s"), gt=0, description="How often both sides compare their runs."
     )

@@ -14,7 +14,7 @@ from intertie.drive.drive import Drive, Loaded, Logged
 from intertie.errors import IntertieError, Reason, error
 from intertie.metering.sequence import LogState
 from intertie.model.lending import Lending, Quantity, Reclaim
-from intertie.model.link import RegionHello
+from intertie.model.link import RegionHello, RttReport
 from intertie.pki.bans import Bans
 from intertie.pki.check import PeerCheck
 from intertie.pki.load import IdentityDirectory
@@ -40,6 +40,8 @@ from intertie.transport.server import Server
 from intertie.transport.versions import PROTOCOL_MAX, PROTOCOL_MIN, software
 from intertie.wire.tokens import Tokens
 from regional.adapters.assignments import Assignments
+from regional.adapters.beacon.echo import Beacon
+from regional.adapters.beacon.prober import Prober, Rhythm
 from regional.adapters.blob_source import BlobSource
 from regional.adapters.egress import Egress
 from regional.adapters.enrollment import SHARD as ENROLLMENT_SHARD
@@ -72,7 +74,8 @@ from regional.server.pool_service import PoolServicer
 from regional.server.serving import REGION_METHODS, add_services
 
 STOP_GRACE_S = 2.0
-FEATURES = ("read_bytes", "digest", "policy")
+BEACONS = "beacons"
+FEATURES = ("read_bytes", "digest", "policy", BEACONS)
 UNSEEN = frozenset({DONE, PENDING})
 """Kinds that are written and not kept in memory."""
 SILENT_BEATS = 3
@@ -121,6 +124,8 @@ class Application:
         self._retention: Retention | None = None
         self._collector: BlobCollector | None = None
         self._renewal: Renewal | None = None
+        self._beacon: Beacon | None = None
+        self._prober: Prober | None = None
         self._sequencer: Sequencer | None = None
         self.publisher: Publisher | None = None
         self._federation: list[FederationLink] = []
@@ -175,6 +180,8 @@ class Application:
         for link in self._federation:
             await link.stop()
         for part in (
+            self._prober,
+            self._beacon,
             self.publisher,
             self._sequencer,
             self._renewal,
@@ -193,7 +200,7 @@ class Application:
         self._federation = []
         self._server = self._pump = self._store = self._channels = self._source = None
         self.publisher = self._sequencer = self._session = self._telemetry = self._retention = None
-        self._collector = None
+        self._collector = self._beacon = self._prober = None
 
     # --- starting --------------------------------------------------------------------------------
 
@@ -221,6 +228,7 @@ class Application:
         self.port = self._server.listen(config.listen)
         await self._open_to_nodes(store, keys, identity)
         await self._server.start()
+        await self._open_beacon()
         self._link_upward(pump, store, blobs, keys, channels)
         self._seek_session(earlier)
         self._retention = Retention(store, self._clock, REQUESTS)
@@ -374,6 +382,34 @@ class Application:
         )
         add_enrollment(self._server, office, Tokens(keys.tokens))
 
+    async def _open_beacon(self) -> None:
+        """Echo probes of others, and make ready to probe theirs."""
+        given = self.config.beacon
+        if given.listen:
+            self._beacon = Beacon(self._clock, given.listen, given.per_second)
+            await self._beacon.start()
+        rhythm = Rhythm(
+            every_ms=given.every,
+            timeout_ms=given.timeout,
+            window=given.window,
+            keep_ms=given.keep,
+            via=given.via,
+        )
+        self._prober = Prober(self._clock, self._ids, self._rng, rhythm, self._report_rtts)
+        self._prober.start()
+
+    @property
+    def beacon(self) -> str:
+        """Where probes are echoed, as host:port for others; empty if nowhere."""
+        given = self.config.beacon
+        if self._beacon is None:
+            return ""
+        return given.advertise or f"{given.listen.rpartition(':')[0]}:{self._beacon.port}"
+
+    def _report_rtts(self, report: RttReport) -> None:
+        for link in self._federation:
+            link.tell(BEACONS, report)
+
     def _link_upward(
         self, pump: Pump, store: Store, blobs: BlobStore, keys: Keys, channels: Channels
     ) -> None:
@@ -389,7 +425,10 @@ class Application:
                 protocol_max=PROTOCOL_MAX,
                 features=FEATURES,
                 log_vkey=keys.log.key.vkey,
+                beacon=self.beacon,
             )
+
+        assert self._prober is not None, "made before the links"
 
         peers = Peers(
             core=pump,
@@ -401,6 +440,7 @@ class Application:
             channels=channels,
             clock=self._clock,
             rng=self._rng,
+            beacons=self._prober.heard,
         )
         hello_s = config.timing.hello / 1000
         self._federation = [

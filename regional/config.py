@@ -164,6 +164,52 @@ class Blob(Section):
     )
 
 
+class Beacon(Section):
+    """How far other regions are: a UDP port that they probe, and our probes of theirs."""
+
+    listen: str = Field(
+        default="",
+        description="host:port over UDP where probes are echoed; empty: nobody can measure us, and"
+        " tasks with `latency` do not come.",
+    )
+    advertise: str = Field(
+        default="", description="host:port by which others reach it; `listen` if empty."
+    )
+    per_second: int = Field(
+        default=400, ge=4, le=100_000, description="Most echoes a second; one host gets a quarter."
+    )
+    every: Millis = Field(
+        default=of_text("5s"), ge=100, description="How often each beacon is probed, about."
+    )
+    timeout: Millis = Field(
+        default=of_text("2s"), gt=0, le=60_000, description="After which a probe counts as lost."
+    )
+    window: int = Field(
+        default=60, ge=1, le=10_000, description="Newest probes that percentiles are taken of."
+    )
+    keep: Millis = Field(
+        default=of_text("10m"), gt=0, description="Age at which a probe does not count any more."
+    )
+    via: dict[str, str] = Field(
+        default_factory=dict,
+        description="host:port of beacons that we reach otherwise than advertised, by region.",
+    )
+
+    @model_validator(mode="after")
+    def _are_addresses(self) -> Self:
+        found = {"listen": self.listen, "advertise": self.advertise}
+        found |= {f"via.{region}": address for region, address in self.via.items()}
+        for name, address in found.items():
+            host, _, port = address.rpartition(":")
+            if address and not (host and port.isascii() and port.isdigit() and int(port) < 65_536):
+                message = f"{name}: {address[:80]!r} is not host:port"
+                raise ValueError(message)
+        if self.advertise and not self.listen:
+            message = "listen is needed with advertise"
+            raise ValueError(message)
+        return self
+
+
 class Etcd(Section):
     """Membership. Without endpoints the region keeps no session there: its link is its session."""
 
@@ -257,6 +303,7 @@ class Config(Settings):
     timing: Timings = Timings()
     log: Log = Log()
     blob: Blob = Blob()
+    beacon: Beacon = Beacon()
     etcd: Etcd = Etcd()
     enrollment: Enrollment = Enrollment()
 

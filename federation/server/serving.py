@@ -11,6 +11,7 @@ from federation.server.metering.statements import Statements
 from federation.server.policy.book import PolicyBook
 from federation.server.policy.egress import Egress
 from federation.server.policy.service import PolicyServicer
+from federation.server.region.distances import Distances
 from federation.server.region.link_service import LinkServicer
 from federation.server.region.links import Links
 from federation.server.task.changes import Changes
@@ -71,6 +72,7 @@ class Needs:
     book: PolicyBook
     egress: Egress
     silence_s: float
+    distances: Distances
 
 
 def add_services(server: Server, needs: Needs) -> None:
@@ -93,6 +95,7 @@ def add_services(server: Server, needs: Needs) -> None:
             generation=needs.generation,
             trust_domain=needs.trust_domain,
             policy=needs.book.update,
+            measured=needs.distances.heard,
             silence_s=needs.silence_s,
         ),
         server,

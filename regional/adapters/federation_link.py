@@ -21,6 +21,7 @@ from intertie.api.federation.v1.link_service_pb2_grpc import LinkServiceStub
 from intertie.errors import IntertieError, Reason, error
 from intertie.model.link import (
     Assign,
+    Beacons,
     FederationHello,
     FromFederation,
     FromRegion,
@@ -83,6 +84,7 @@ class Peers:
     channels: Channels
     clock: Clock
     rng: random.Random
+    beacons: Callable[[Beacons], None]
 
 
 class FederationLink:
@@ -105,6 +107,7 @@ class FederationLink:
         self._task: asyncio.Task[None] | None = None
         self._renew_s = FIRST_RENEWAL_S
         self._seq = 0
+        self._features: tuple[str, ...] = ()
 
     @property
     def number(self) -> int:
@@ -125,6 +128,11 @@ class FederationLink:
     def send(self, number: int, message: FromRegion) -> None:
         """Queue a message on this very stream; lost if it is over."""
         if self._outbox is not None and self._number == number:
+            self._outbox.put(region_message_to_pb(message))
+
+    def tell(self, feature: str, message: FromRegion) -> None:
+        """Queue a message on the present stream, if there is one and the replica speaks this."""
+        if self._outbox is not None and feature in self._features:
             self._outbox.put(region_message_to_pb(message))
 
     def hang_up(self) -> None:
@@ -179,6 +187,7 @@ class FederationLink:
         if not isinstance(hello, FederationHello):
             raise error(Reason.VERSION_UNSUPPORTED, f"{self._target} said no hello.")
         agree(self._target, hello.protocol, hello.protocol)
+        self._features = hello.features
         _log.info("attached to the federation", target=self._target, replica=hello.replica)
         return hello.replica
 
@@ -252,6 +261,8 @@ class FederationLink:
             case Assign():
                 utc_ms = peers.clock.now().utc_ms
                 peers.core.tell(peers.assignments.read(number, message, utc_ms))
+            case Beacons():
+                peers.beacons(message)
             case PolicyUpdate():
                 peers.core.tell(policy_heard(message))
             case FederationHello():

@@ -15,6 +15,7 @@ from federation.domain.states import ChangeRegion
 from federation.server.enrollment.approvals import Approvals
 from federation.server.enrollment.office import Office
 from federation.server.enrollment.service import check_reason
+from federation.server.region.distances import Distances
 from federation.server.region.region_service import RegionServicer
 from federation.server.task.lists import page_size
 from federation.server.task.reads import Tasks
@@ -48,10 +49,11 @@ class RegionAdminServicer(RegionServicer):
         tasks: Tasks,
         tokens: Tokens,
         clock: Clock,
+        distances: Distances,
         office: Office,
         approvals: Approvals,
     ) -> None:
-        super().__init__(pump, tasks, tokens, clock)
+        super().__init__(pump, tasks, tokens, clock, distances)
         self._office = office
         self._approvals = approvals
         self._pages = tokens

@@ -5,6 +5,7 @@ from federation.server.enrollment.joining import Joining
 from federation.server.enrollment.office import Office
 from federation.server.enrollment.region_admin import RegionAdminServicer
 from federation.server.enrollment.service import EnrollmentServicer
+from federation.server.region.distances import Distances
 from federation.server.task.reads import Tasks
 from intertie.api.federation.v1.enrollment_service_pb2_grpc import (
     add_EnrollmentServiceServicer_to_server,
@@ -16,11 +17,17 @@ from intertie.wire.tokens import Tokens
 
 
 def add_enrollment(
-    server: Server, pump: Pump, tasks: Tasks, tokens: Tokens, office: Office, admit: Admit
+    server: Server,
+    pump: Pump,
+    tasks: Tasks,
+    tokens: Tokens,
+    office: Office,
+    admit: Admit,
+    distances: Distances,
 ) -> None:
     """Add both: the same registry stands behind them."""
     approvals = Approvals(office, admit)
-    regions = RegionAdminServicer(pump, tasks, tokens, office.clock, office, approvals)
+    regions = RegionAdminServicer(pump, tasks, tokens, office.clock, distances, office, approvals)
     add_RegionServiceServicer_to_server(regions, server)
     joining = Joining(office, approvals)
     add_EnrollmentServiceServicer_to_server(EnrollmentServicer(office, joining, tokens), server)

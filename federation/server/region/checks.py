@@ -4,11 +4,22 @@ The core asserts its invariants; a peer that breaks them is told so here and los
 region is comes from its certificate alone.
 """
 
+import re
+
 from intertie.errors import IntertieError, PeerError, Reason, error, invalid
+from intertie.latency import MAX_RTT_US
 from intertie.metering.log.note import ED25519_NOTE, Key
 from intertie.model.jurisdiction import Jurisdiction
-from intertie.model.link import AssignAck, FromRegion, Offer, RegionHello, RunDigest, RunUpdate
-from intertie.model.names import TaskName
+from intertie.model.link import (
+    AssignAck,
+    FromRegion,
+    Offer,
+    RegionHello,
+    RttReport,
+    RunDigest,
+    RunUpdate,
+)
+from intertie.model.names import REGION, TaskName
 from intertie.model.pool import Summary
 from intertie.model.states import RunState
 from intertie.model.token import Token
@@ -16,11 +27,16 @@ from intertie.pki.identity import Identity
 from intertie.transport.versions import agree
 
 POLICY = "policy"
-FEATURES = ("read_bytes", "digest", POLICY)
+BEACONS = "beacons"
+FEATURES = ("read_bytes", "digest", POLICY, BEACONS)
 """Optional features that this version speaks."""
 
 MAX_INCARNATION = 64
 MAX_CLASSES = 1_000
+MAX_ROUND_TRIPS = 1_000
+MAX_COUNT = 1_000_000
+
+_ADDRESS = re.compile(r"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):([0-9]{1,5})")
 
 
 def origin_of(trust_domain: str, region: str) -> str:
@@ -45,6 +61,8 @@ def check_hello(hello: RegionHello, peer: Identity, trust_domain: str) -> int:
     if not 1 <= len(hello.incarnation) <= MAX_INCARNATION:
         raise invalid("hello.incarnation", f"must have 1 to {MAX_INCARNATION} characters")
     Jurisdiction.parse(hello.jurisdiction, "hello.jurisdiction")
+    if hello.beacon and not _is_address(hello.beacon):
+        raise invalid("hello.beacon", f"{hello.beacon[:80]!r} is not host:port")
     if hello.log_vkey:
         _check_log_key(hello.log_vkey, origin_of(trust_domain, hello.region))
     return agree(hello.region, hello.protocol_min, hello.protocol_max)
@@ -76,6 +94,8 @@ def check_message(message: FromRegion, hello: RegionHello) -> None:
         case Offer():
             if message.units < 0 or message.units_now < 0:
                 raise _broken("offer: units must not be negative")
+        case RttReport():
+            _check_report(message)
         case RegionHello():
             raise _broken("a second hello")
         case _:
@@ -109,6 +129,28 @@ def _check_summary(summary: Summary) -> None:
         )
         if min(numbers) < 0:
             raise _broken("summary.classes: numbers must not be negative")
+
+
+def _is_address(text: str) -> bool:
+    found = _ADDRESS.fullmatch(text)
+    return found is not None and 0 < int(found[2]) < 65_536
+
+
+def _check_report(report: RttReport) -> None:
+    if len(report.round_trips) > MAX_ROUND_TRIPS:
+        raise _broken(f"rtt_report: at most {MAX_ROUND_TRIPS} round trips")
+    named = {trip.region for trip in report.round_trips}
+    if len(named) < len(report.round_trips):
+        raise _broken("rtt_report: a region is named twice")
+    for trip in report.round_trips:
+        if REGION.fullmatch(trip.region) is None:
+            raise _broken(f"rtt_report: {trip.region[:60]!r} is no region id")
+        if not 0 <= trip.p50_us <= trip.p95_us <= MAX_RTT_US:
+            raise _broken(
+                f"rtt_report: {trip.p50_us} and {trip.p95_us} us are no p50 and p95 of round trips"
+            )
+        if not (0 < trip.samples <= MAX_COUNT and 0 <= trip.lost <= MAX_COUNT and trip.age_ms >= 0):
+            raise _broken("rtt_report: counts and ages must not be negative or absurd")
 
 
 def _check_token(token: Token) -> None:

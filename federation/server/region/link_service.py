@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 
 from federation.domain.events import Heard, LinkDown, LinkUp
-from federation.server.region.checks import FEATURES, POLICY, check_hello, check_message
+from federation.server.region.checks import BEACONS, FEATURES, POLICY, check_hello, check_message
 from federation.server.region.links import Link, Links
 from intertie.api.federation.v1 import link_service_pb2 as pb
 from intertie.api.federation.v1 import link_service_pb2_grpc as pb_grpc
 from intertie.errors import Reason, error, invalid
-from intertie.model.link import Bytes, FederationHello, PolicyUpdate, RegionHello
+from intertie.model.link import Bytes, FederationHello, PolicyUpdate, RegionHello, RttReport
 from intertie.store.pump import Pump
 from intertie.telemetry.logs import logger
 from intertie.transport.call import Context, caller
@@ -52,6 +52,7 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
         generation: int,
         trust_domain: str,
         policy: Callable[[], PolicyUpdate],
+        measured: Callable[[str, RttReport], None],
         silence_s: float,
     ) -> None:
         self._pump = pump
@@ -61,6 +62,7 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
         self._generation = generation
         self._trust_domain = trust_domain
         self._policy = policy
+        self._measured = measured
         self._silence_s = silence_s
 
     async def Attach(  # noqa: N802 - the name of the method in the protocol
@@ -78,10 +80,12 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
             await self._admit(link, self._welcome(protocol, hello))
             if POLICY in hello.features:
                 link.send(self._policy())
+            self._links.tell_beacons(BEACONS, link)
             _log.info("region attached", region=hello.region, incarnation=hello.incarnation)
             await self._serve(link, first, requests, context)
         finally:
             self._links.forget(link)
+            self._links.tell_beacons(BEACONS)
             self._pump.tell(LinkDown(link=link.number, region=hello.region))
             _log.info(
                 "region detached", region=hello.region, reason=str(link.outbox.fault or "ended")
@@ -151,5 +155,7 @@ class LinkServicer(pb_grpc.LinkServiceServicer):
             check_message(message, link.hello)
             if isinstance(message, Bytes):
                 self._chunks(region, message)
+            elif isinstance(message, RttReport):
+                self._measured(region, message)
             else:
                 self._pump.tell(Heard(link=link.number, region=region, message=message))

@@ -6,7 +6,7 @@ not know what the messages mean.
 
 from intertie.api.federation.v1 import link_pb2
 from intertie.errors import IntertieError, Reason, error
-from intertie.model.link import FederationHello, FromFederation, RegionHello
+from intertie.model.link import Beacon, Beacons, FederationHello, FromFederation, RegionHello
 from intertie.transport.outbox import Outbox
 from intertie.wire.link import federation_message_to_pb
 
@@ -35,6 +35,7 @@ class Links:
     def __init__(self) -> None:
         self._by_region: dict[str, Link] = {}
         self._count = 0
+        self._beacons = Beacons(beacons=())
 
     def open(self, hello: RegionHello) -> Link:
         """Take a new link. One of the same incarnation replaces the earlier one.
@@ -81,6 +82,16 @@ class Links:
         for link in self._by_region.values():
             if feature in link.hello.features:
                 link.send(message)
+
+    def tell_beacons(self, feature: str, joined: Link | None = None) -> None:
+        """Tell who speaks the feature where beacons are, if that changed, and who has joined."""
+        links = [link for link in self._by_region.values() if link.is_welcomed]
+        named = [Beacon(region=r.region, address=r.beacon) for r in (n.hello for n in links)]
+        before, self._beacons = self._beacons, Beacons(beacons=tuple(b for b in named if b.address))
+        if set(before.beacons) != set(self._beacons.beacons):
+            self.tell_all(feature, self._beacons)
+        elif joined is not None and feature in joined.hello.features:
+            joined.send(self._beacons)
 
     def close(self, region: str, reason: IntertieError) -> None:
         """End the stream of one region, if it has one."""

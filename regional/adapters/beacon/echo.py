@@ -6,6 +6,7 @@ question, what is no probe gets none, and the rate is bounded, for all together 
 
 import asyncio
 from collections import OrderedDict
+from typing import cast
 
 from intertie.errors import Reason, error
 from intertie.latency import echo
@@ -56,8 +57,8 @@ class Echo(asyncio.DatagramProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep where answers go."""
-        assert isinstance(transport, asyncio.DatagramTransport), "a beacon on UDP"
-        self._transport = transport
+        # asyncio's own class of UDP does not derive from DatagramTransport.
+        self._transport = cast(asyncio.DatagramTransport, transport)
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
         """Answer a probe."""
@@ -92,6 +93,11 @@ class Beacon:
         self._echo = Echo(clock, per_s)
         self._transport: asyncio.DatagramTransport | None = None
         self.port = 0
+
+    @property
+    def answered(self) -> int:
+        """Probes that were echoed."""
+        return self._echo.answered
 
     async def start(self) -> None:
         """Listen. Raises CONFIG_INVALID if the address cannot be had."""

@@ -54,7 +54,7 @@ class Prober:
         self._rhythm = rhythm
         self._report = report
         self._addresses: dict[str, str] = {}
-        self._windows: dict[str, Window] = {}
+        self._windows: dict[str, tuple[str, Window]] = {}
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -69,12 +69,11 @@ class Prober:
             self._task = None
 
     def heard(self, message: Beacons) -> None:
-        """Probe these from now on. A beacon that moved is measured anew."""
+        """Probe these from now on. A beacon that moved is measured anew; one that is away for a
+        while keeps its window.
+        """
         named = {b.region: self._rhythm.via.get(b.region, b.address) for b in message.beacons}
-        before, self._addresses = self._addresses, dict(sorted(named.items())[:MOST_BEACONS])
-        for region, address in before.items():
-            if self._addresses.get(region) != address:
-                self._windows.pop(region, None)
+        self._addresses = dict(sorted(named.items())[:MOST_BEACONS])
 
     async def _run(self) -> None:
         every_s = self._rhythm.every_ms / 1000
@@ -93,15 +92,16 @@ class Prober:
         rtt_us = await ask(address, nonce, lambda: self._clock.now().boot_ns, timeout_s)
         if self._addresses.get(region) != address:
             return  # named otherwise meanwhile
-        window = self._windows.setdefault(region, self._window())
+        measured, window = self._windows.get(region, ("", None))
+        if window is None or measured != address:
+            window = Window(self._rhythm.window, self._rhythm.keep_ms)
+            self._windows[region] = address, window
         window.add(self._clock.now().boot_ns, rtt_us)
-
-    def _window(self) -> Window:
-        return Window(self._rhythm.window, self._rhythm.keep_ms)
 
     def _tell(self) -> None:
         now_ns = self._clock.now().boot_ns
-        found = [(region, window.stats(now_ns)) for region, window in self._windows.items()]
+        known = {region: window.stats(now_ns) for region, (_, window) in self._windows.items()}
+        found = {region: stats for region, stats in known.items() if stats is not None}
         trips = tuple(
             RoundTrip(
                 region=region,
@@ -111,8 +111,9 @@ class Prober:
                 lost=stats.lost,
                 age_ms=stats.age_ms,
             )
-            for region, stats in found
-            if stats is not None
+            for region, stats in sorted(found.items())
         )
+        gone = known.keys() - found.keys() - self._addresses.keys()
+        self._windows = {r: kept for r, kept in self._windows.items() if r not in gone}
         if self._addresses:
             self._report(RttReport(round_trips=trips))
