@@ -172,10 +172,11 @@ def check_usage(records: list[dict[str, Any]], runs: dict[tuple[str, str], Run])
 
 def check_statement(statement: dict[str, Any], records: list[dict[str, Any]]) -> None:
     """Its lines add up to its total, and its quantities are those of the log."""
-    total = statement["total"]
+    (stated,) = statement["totals"]
+    total = stated["amount"]
     assert _nanos(total) == sum(_nanos(line["amount"]) for line in statement["lines"])
     costs = [Decimal(line["cost"]) for line in statement["lines"]]
-    assert sum(costs) == Decimal(statement["exact_total"])
+    assert sum(costs) == Decimal(stated["exact"])
     quantities: Counter[str] = Counter()
     for record in records:
         if record["kind"] == "usage":
