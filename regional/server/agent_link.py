@@ -21,7 +21,7 @@ from intertie.errors import Reason, error, invalid
 from intertie.model.agentlink import AgentBytes, AgentHello
 from intertie.telemetry.logs import logger
 from intertie.transport.call import Context, caller
-from intertie.transport.silence import heard_within
+from intertie.transport.layers.silence import heard_within
 from intertie.wire.agent import agent_message_from_pb
 from regional.domain.events import NodeDown, NodeSaid, NodeUp
 from regional.server.agent_checks import check_hello, check_message

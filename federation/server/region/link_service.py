@@ -17,7 +17,7 @@ from intertie.model.link import Bytes, FederationHello, PolicyUpdate, RegionHell
 from intertie.store.pump import Pump
 from intertie.telemetry.logs import logger
 from intertie.transport.call import Context, caller
-from intertie.transport.silence import heard_within
+from intertie.transport.layers.silence import heard_within
 from intertie.transport.versions import software
 from intertie.wire.link import region_message_from_pb
 

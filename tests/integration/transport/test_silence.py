@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from intertie.errors import IntertieError, Reason
-from intertie.transport.silence import heard_within
+from intertie.transport.layers.silence import heard_within
 
 
 async def words(*said: int) -> AsyncIterator[int]:
