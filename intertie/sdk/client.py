@@ -33,7 +33,16 @@ from intertie.sdk.calls.watching import OnTask, wait_all, watch
 from intertie.sdk.connection import Connection, Endpoint, OnRetry, Patience
 from intertie.sdk.contexts import Context, load_contexts
 from intertie.sdk.metering.client import MeteringClient
-from intertie.sdk.resources import REGION, TASK_OUTPUT, Created, LogChunk, Region, TaskOutput
+from intertie.sdk.resources import (
+    REGION,
+    RTT,
+    TASK_OUTPUT,
+    Created,
+    LogChunk,
+    Region,
+    Rtt,
+    TaskOutput,
+)
 from intertie.sdk.resources import WatchBatch as WatchBatch
 from intertie.wire.tasks import (
     event_from_pb,
@@ -377,6 +386,14 @@ class Client:
         async for page in self.connection.pages(stub, "ListRegions", request):
             for region in page.regions:
                 yield REGION.from_pb(region)
+
+    async def list_rtts(self) -> AsyncIterator[Rtt]:
+        """Round trips of all ordered pairs of regions, those that nobody measured too."""
+        request = region_service_pb2.ListRttsRequest(page_size=PAGE)
+        stub = region_service_pb2_grpc.RegionServiceStub
+        async for page in self.connection.pages(stub, "ListRtts", request):
+            for rtt in page.rtts:
+                yield RTT.from_pb(rtt)
 
     def _pages(self, method: str, request: object) -> AsyncIterator[Any]:
         return self.connection.pages(TaskServiceStub, method, request)

@@ -18,6 +18,20 @@ from intertie.wire.mapping import mapper
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rtt:
+    """Round trips from one region to another, as the first measured them. Microseconds."""
+
+    origin: str
+    region: str
+    measured: bool = False
+    p50_us: int = 0
+    p95_us: int = 0
+    samples: int = 0
+    lost: int = 0
+    age_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Region:
     """A region as the federation sees it. `summary` is None before it has told one."""
 
@@ -117,6 +131,7 @@ class LogChunk:
 
 
 REGION = mapper(Region, region_service_pb2.Region)
+RTT = mapper(Rtt, region_service_pb2.Rtt)
 NODE = mapper(Node, pool_service_pb2.Node)
 POOL_RUN = mapper(PoolRun, pool_service_pb2.PoolRun)
 LENDING = mapper(Lending, lending_pb2.Lending)

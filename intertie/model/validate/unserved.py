@@ -42,7 +42,6 @@ UNSERVED: Mapping[str, tuple[Callable[[TaskSpec], object], str]] = {
         ),
         "Ask for one node.",
     ),
-    "latency": (lambda s: s.latency is not None, "Leave it out."),
     "data": (lambda s: s.data, "Put inputs into run.files or run.workdir."),
     "model_weights": (lambda s: s.model_weights, "Put weights into run.files or run.workdir."),
     "checkpoint.uri": (
