@@ -1,5 +1,4 @@
-"""A regional scheduler, wired: domain, store, metering log, links. In-process in tests, else by
-`__main__`.
+"""A regional scheduler, wired: domain, store, metering log, links; in-process or by `__main__`.
 
 Store and core come first, then the log, the server, and the links upward; stopping goes the other
 way. Must not hold any rule of its own.
@@ -14,7 +13,7 @@ from intertie.drive.drive import Drive, Loaded, Logged
 from intertie.errors import IntertieError, Reason, error
 from intertie.metering.sequence import LogState
 from intertie.model.lending import Lending, Quantity, Reclaim
-from intertie.model.link import RegionHello, RttReport
+from intertie.model.link import RegionHello
 from intertie.pki.bans import Bans
 from intertie.pki.check import PeerCheck
 from intertie.pki.load import IdentityDirectory
@@ -40,8 +39,7 @@ from intertie.transport.server import Server
 from intertie.transport.versions import PROTOCOL_MAX, PROTOCOL_MIN, software
 from intertie.wire.tokens import Tokens
 from regional.adapters.assignments import Assignments
-from regional.adapters.beacon.echo import Beacon
-from regional.adapters.beacon.prober import Prober, Rhythm
+from regional.adapters.beacon.ranging import BEACONS, Ranging
 from regional.adapters.blob_source import BlobSource
 from regional.adapters.egress import Egress
 from regional.adapters.enrollment import SHARD as ENROLLMENT_SHARD
@@ -74,7 +72,6 @@ from regional.server.pool_service import PoolServicer
 from regional.server.serving import REGION_METHODS, add_services
 
 STOP_GRACE_S = 2.0
-BEACONS = "beacons"
 FEATURES = ("read_bytes", "digest", "policy", BEACONS)
 UNSEEN = frozenset({DONE, PENDING})
 """Kinds that are written and not kept in memory."""
@@ -124,8 +121,7 @@ class Application:
         self._retention: Retention | None = None
         self._collector: BlobCollector | None = None
         self._renewal: Renewal | None = None
-        self._beacon: Beacon | None = None
-        self._prober: Prober | None = None
+        self._ranging = Ranging(config.beacon, self._clock, self._ids, self._rng)
         self._sequencer: Sequencer | None = None
         self.publisher: Publisher | None = None
         self._federation: list[FederationLink] = []
@@ -180,8 +176,7 @@ class Application:
         for link in self._federation:
             await link.stop()
         for part in (
-            self._prober,
-            self._beacon,
+            self._ranging,
             self.publisher,
             self._sequencer,
             self._renewal,
@@ -200,7 +195,7 @@ class Application:
         self._federation = []
         self._server = self._pump = self._store = self._channels = self._source = None
         self.publisher = self._sequencer = self._session = self._telemetry = self._retention = None
-        self._collector = self._beacon = self._prober = None
+        self._collector = None
 
     # --- starting --------------------------------------------------------------------------------
 
@@ -228,7 +223,7 @@ class Application:
         self.port = self._server.listen(config.listen)
         await self._open_to_nodes(store, keys, identity)
         await self._server.start()
-        await self._open_beacon()
+        await self._ranging.start(lambda: self._federation)
         self._link_upward(pump, store, blobs, keys, channels)
         self._seek_session(earlier)
         self._retention = Retention(store, self._clock, REQUESTS)
@@ -382,34 +377,6 @@ class Application:
         )
         add_enrollment(self._server, office, Tokens(keys.tokens))
 
-    async def _open_beacon(self) -> None:
-        """Echo probes of others, and make ready to probe theirs."""
-        given = self.config.beacon
-        if given.listen:
-            self._beacon = Beacon(self._clock, given.listen, given.per_second)
-            await self._beacon.start()
-        rhythm = Rhythm(
-            every_ms=given.every,
-            timeout_ms=given.timeout,
-            window=given.window,
-            keep_ms=given.keep,
-            via=given.via,
-        )
-        self._prober = Prober(self._clock, self._ids, self._rng, rhythm, self._report_rtts)
-        self._prober.start()
-
-    @property
-    def beacon(self) -> str:
-        """Where probes are echoed, as host:port for others; empty if nowhere."""
-        given = self.config.beacon
-        if self._beacon is None:
-            return ""
-        return given.advertise or f"{given.listen.rpartition(':')[0]}:{self._beacon.port}"
-
-    def _report_rtts(self, report: RttReport) -> None:
-        for link in self._federation:
-            link.tell(BEACONS, report)
-
     def _link_upward(
         self, pump: Pump, store: Store, blobs: BlobStore, keys: Keys, channels: Channels
     ) -> None:
@@ -425,10 +392,8 @@ class Application:
                 protocol_max=PROTOCOL_MAX,
                 features=FEATURES,
                 log_vkey=keys.log.key.vkey,
-                beacon=self.beacon,
+                beacon=self._ranging.address,
             )
-
-        assert self._prober is not None, "made before the links"
 
         peers = Peers(
             core=pump,
@@ -440,7 +405,7 @@ class Application:
             channels=channels,
             clock=self._clock,
             rng=self._rng,
-            beacons=self._prober.heard,
+            beacons=self._ranging.heard,
         )
         hello_s = config.timing.hello / 1000
         self._federation = [
