@@ -37,6 +37,7 @@ class Learning:
 
     def changed(self, before: Task, after: Task) -> None:
         """A task has changed: if its run has ended, learn from it."""
+        assert before.id == after.id, "a task keeps its id"
         run, was = after.run, before.run
         if run is None or run.outcome is None or (was is not None and was.outcome is not None):
             return
@@ -49,5 +50,6 @@ class Learning:
         if self._due_ns is None or self._core.now.boot_ns < self._due_ns:
             return
         self._due_ns = None
+        assert self._core.router.history.has_news, "a due date without news"
         for record in self._core.router.history.rows():
             self._core.emit(Write(0, HISTORY, record.key, record))

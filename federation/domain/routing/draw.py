@@ -39,6 +39,7 @@ def draw_cumulated(ends: Sequence[float], seed: int, count: int) -> list[int]:
         return []
     drawn = [_at(ends, unit(seed, 0) * ends[-1])]
     gaps = [_interval(ends, drawn[0])]
+    assert gaps[0][1] > 0.0, "what weighs nothing is not drawn"
     left = ends[-1] - gaps[0][1]
     while len(drawn) < count and left > 0.0:
         at = unit(seed, len(drawn)) * left

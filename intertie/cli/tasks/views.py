@@ -1,6 +1,5 @@
 """Tasks, runs, events and outputs as columns."""
 
-
 from intertie.cli.printing import Column, View
 from intertie.cli.shown import age, duration, instant, number, short, size
 from intertie.model.task import Run, Task, TaskEvent
