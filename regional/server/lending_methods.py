@@ -172,7 +172,9 @@ class LendingMethods:
         """Lend the amount again."""
         del context
         check_request_id(request.request_id)
-        await self._stored(request.name)
+        standing = await self._stored(request.name)
+        if standing.state == lending_pb2.RECLAIM_STATE_RETURNED:
+            return standing
 
         def make(ticket: int, digest: str) -> ReturnReclaim:
             return ReturnReclaim(

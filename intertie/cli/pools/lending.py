@@ -12,13 +12,15 @@ from intertie.cli.calling import open_pool, run
 from intertie.cli.options import Format, Output
 from intertie.cli.printing import Column, View, progress_is_shown
 from intertie.cli.shown import age, cores, duration, instant, size
-from intertie.model.lending import Hours, Lending, Quantity, Reclaim, ReclaimState
+from intertie.errors import invalid
+from intertie.model.lending import WHOLE, Hours, Lending, Quantity, Reclaim, ReclaimState
 from intertie.model.units import format_milli, parse_bytes, parse_milli, parse_millis
 from intertie.sdk.pool import PoolClient
 from intertie.sdk.protojson import json_of
 from intertie.sdk.specfile import load_value
 
 ASK_EVERY_S = 0.5
+MOST_INT32, MOST_INT64 = 2**31 - 1, 2**63 - 1
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 _Why = Annotated[str, typer.Option("--reason", help="Why, for the record.")]
@@ -116,6 +118,12 @@ def lend(
     docs/operators.md describes the file.
     """
     policy = load_value(file, Lending)
+    if not 0 <= policy.share <= WHOLE:
+        raise invalid(
+            "share",
+            f"{format_milli(policy.share)} is not between 0 and 1",
+            remedy="0.75 lends three quarters of the pool.",
+        )
 
     async def ask() -> Lending:
         async with open_pool(ctx) as client:
@@ -148,6 +156,7 @@ def reclaim(
         memory=parse_bytes(memory, "--memory") if memory else 0,
         devices=devices,
     )
+    _check(quantity)
     deadline_ms = parse_millis(deadline, "--deadline")
     lasts_ms = parse_millis(lasts, "--for") if lasts else 0
 
@@ -159,6 +168,22 @@ def reclaim(
             return begun if detach else await _followed(client, begun)
 
     RECLAIMS.one(run(go(), lambda: "The reclaim goes on: intertie pool reclaims"), output)
+
+
+def _check(quantity: Quantity) -> None:
+    if quantity == Quantity():
+        raise invalid(
+            "--devices, --cpu, --memory",
+            "none of them takes anything back",
+            remedy="Say how much, for example --devices 4.",
+        )
+    for option, value, most in (
+        ("--devices", quantity.devices, MOST_INT32),
+        ("--cpu", quantity.cpu, MOST_INT32),
+        ("--memory", quantity.memory, MOST_INT64),
+    ):
+        if value > most:
+            raise invalid(option, "is more than any pool has")
 
 
 async def _followed(client: PoolClient, begun: Reclaim) -> Reclaim:

@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from intertie.drive.effects import Fail, Reply, Write
-from intertie.errors import Reason, error
+from intertie.errors import Reason, error, invalid
 from intertie.model.lending import Lending, Quantity, Reclaim, ReclaimState
 from intertie.model.pool import LendingTerms, Shape
 from intertie.model.states import Outcome
+from intertie.model.units import format_bytes
 from regional.domain.events import CreateReclaim, ReturnReclaim, SetLending
 from regional.domain.lending import rules
 from regional.domain.lending.rules import Guest, Quota
@@ -166,7 +167,12 @@ class Lender:
 
     def _reclaim(self, event: CreateReclaim) -> None:
         """Take an amount back; guests above what is left get notice."""
-        core = self._core
+        core, pool = self._core, self._pool()
+        if not pool.covers(event.quantity):
+            has = f"{pool.devices} devices, {pool.cpu / 1000:g} cpu, {format_bytes(pool.memory)}"
+            fault = invalid("quantity", f"is more than the pool has: {has}")
+            core.emit(Fail(event.ticket, fault))
+            return
         made = Reclaim(
             name=event.name,
             quantity=event.quantity,

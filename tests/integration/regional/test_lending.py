@@ -125,6 +125,8 @@ async def test_a_reclaim_sends_a_guest_away_and_says_when_it_has_gone(
         pb.CancelReclaimRequest(name=made.name, request_id=request_id(9))
     )
     assert back.state == lending_pb2.RECLAIM_STATE_RETURNED
+    again = pb.CancelReclaimRequest(name=made.name, request_id=request_id(10))
+    assert await pool.CancelReclaim(again) == back
 
 
 @pytest.mark.parametrize(

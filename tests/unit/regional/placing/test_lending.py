@@ -203,6 +203,13 @@ def test_what_was_reclaimed_is_not_lent_again_until_it_is_given_back(pool: Any, 
     assert len(ask.sent(out, StartRun)) == 1
 
 
+def test_no_more_is_reclaimed_than_the_pool_has(pool: Any) -> None:
+    (failed,) = [e for e in reclaim(pool, 5) if isinstance(e, Fail)]
+    assert failed.error.fields[0].field == "quantity"
+    assert "4 devices" in failed.error.fields[0].description
+    assert pool.core.lender.reclaims == {}
+
+
 def test_a_reclaim_with_an_end_gives_itself_back(pool: Any, ask: Any) -> None:
     reclaim(pool, 4, for_ms=HOUR)
     assert guests(pool, ask, 1) == []
