@@ -2,6 +2,7 @@
 
 from intertie.cli.printing import Column, View
 from intertie.cli.shown import age, duration, instant, number, short, size
+from intertie.model.states import TaskState
 from intertie.model.task import Run, Task, TaskEvent
 from intertie.sdk.protojson import json_of
 from intertie.sdk.resources import TaskOutput
@@ -13,13 +14,16 @@ def display_name(task: Task) -> str:
     return f"{name}[{task.index}]" if task.group else name
 
 
+_UNDER_WAY = frozenset({TaskState.ASSIGNED, TaskState.RUNNING})
+
+
 def why(task: Task) -> str:
-    """Why it waits, or how it ended."""
+    """Why it waits, or how it ended; what ended an earlier run is told by that run."""
     if task.wait is not None:
         return f"{task.wait.reason}: {task.wait.detail}" if task.wait.detail else task.wait.reason
     if task.failure_class is not None:
         return f"{task.failure_class}: {task.message}" if task.message else task.failure_class
-    return task.message
+    return "" if task.state in _UNDER_WAY else task.message
 
 
 def _next(task: Task) -> str:

@@ -4,6 +4,7 @@ import pytest
 
 from intertie.cli.shown import age, coarse, instant, short, size
 from intertie.cli.tasks.ending import StateLines, exit_code, goes_on, state_line, worst
+from intertie.cli.tasks.views import why
 from intertie.model.spec import RunSpec, TaskSpec
 from intertie.model.states import FailureClass, RunState, TaskState, WaitReason
 from intertie.model.task import Run, Task, Wait
@@ -37,6 +38,13 @@ def make_run(**fields: object) -> Run:
 )
 def test_the_exit_code_tells_how_a_task_ended(task: Task, code: int) -> None:
     assert exit_code(task) == code
+
+
+def test_a_task_that_runs_again_does_not_tell_why_its_last_run_ended() -> None:
+    lost = "its node was silent"
+    assert why(make_task(S.RUNNING, message=lost)) == ""
+    assert why(make_task(S.FAILED, message=lost)) == lost
+    assert why(make_task(S.CANCELLING, message=lost)) == lost
 
 
 def test_the_programs_own_exit_code_is_passed_on_if_asked_for() -> None:
