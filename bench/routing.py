@@ -22,6 +22,7 @@ from pathlib import Path
 
 from bench.harness import Figure, Report, quantile, report
 from federation.domain.fleet import Fleet, Timing
+from federation.domain.routing.demand import Demand
 from federation.domain.routing.draw import draw_cumulated
 from federation.domain.routing.router import Router
 from intertie.clock import SystemClock
@@ -176,14 +177,14 @@ class Place:
     def route(self, batch: list[TaskSpec]) -> int:
         """Class, filter, weight and draw for each of a batch; how many were drawn for."""
         router, fleet, rng = self.router, self.fleet, self.rng
-        by_class: dict[object, list[TaskSpec]] = {}
+        by_class: dict[Demand, list[TaskSpec]] = {}
         of = router.classes.of
         for spec in batch:
             by_class.setdefault(of(spec), []).append(spec)
         sent: dict[int, int] = {}
         drawn_for = 0
         for demand, tasks in by_class.items():
-            found = router.set_of(demand, self.now)  # type: ignore[arg-type] # a demand, see above
+            found = router.set_of(demand, self.now)
             ends, rows = found.ends, found.rows.tolist()
             for _ in tasks:
                 drawn = draw_cumulated(ends, rng.getrandbits(63), 2)

@@ -13,7 +13,7 @@ from federation.adapters.enrollment import Opened, open_enrollment
 from federation.adapters.grant_reads import GrantReads
 from federation.adapters.keys import Keys, load_keys
 from federation.adapters.latencies import read_latencies
-from federation.adapters.membership import ReplicaMembership, read_tls
+from federation.adapters.membership import ReplicaMembership
 from federation.adapters.mirror import Mirror
 from federation.adapters.prices import UNPRICED, adopt_prices, read_prices
 from federation.adapters.relay import Relay
@@ -69,8 +69,9 @@ from intertie.ports import Clock, IdSource, Now, Store
 from intertie.residency import NONE, Policy
 from intertie.store.blob_collector import BlobCollector
 from intertie.store.blobs import BlobStore
-from intertie.store.codec import decoder, encode
+from intertie.store.codec import decoder, encode_body
 from intertie.store.enrollment.registry import Registry
+from intertie.store.etcd.channels import read_tls
 from intertie.store.etcd.client import EtcdClient
 from intertie.store.open import open_store
 from intertie.store.pump import Pump
@@ -454,8 +455,3 @@ class Application:
             silence_s=self.config.timing.unknown_after / 1000,
             distances=self._distances,
         )
-
-
-def encode_body(value: object) -> bytes:
-    """The body of a row: grants are bytes already."""
-    return value if isinstance(value, bytes) else encode(value)

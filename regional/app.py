@@ -21,9 +21,10 @@ from intertie.pki.spiffe import federation_dns_name
 from intertie.ports import Clock, IdSource, Now, Store
 from intertie.store.blob_collector import BlobCollector
 from intertie.store.blobs import BlobStore
-from intertie.store.codec import decoder, encode
+from intertie.store.codec import decoder, encode_body
 from intertie.store.enrollment.ledger import StoreLedger
 from intertie.store.enrollment.registry import Registry
+from intertie.store.etcd.channels import read_tls
 from intertie.store.etcd.client import EtcdClient
 from intertie.store.open import open_store
 from intertie.store.pump import Pump
@@ -44,7 +45,7 @@ from regional.adapters.blob_source import BlobSource
 from regional.adapters.egress import Egress
 from regional.adapters.enrollment import SHARD as ENROLLMENT_SHARD
 from regional.adapters.enrollment import open_authority
-from regional.adapters.etcd import Session, read_tls, remember_incarnation
+from regional.adapters.etcd import Session, remember_incarnation
 from regional.adapters.federation_link import FederationLink, Peers
 from regional.adapters.keys import Keys, load_keys
 from regional.adapters.log.publisher import Publisher
@@ -493,8 +494,3 @@ class Application:
 
     def _is_healthy(self) -> bool:
         return self._pump is not None and self._pump.is_loaded
-
-
-def encode_body(value: object) -> bytes:
-    """The body of a row: pending usage is bytes already."""
-    return value if isinstance(value, bytes) else encode(value)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from cryptography import x509
 
-from federation.adapters.membership import read_tls
 from federation.config import Config
 from intertie.errors import Reason, error
 from intertie.pki.authority import Authority, root_pin
@@ -16,6 +15,7 @@ from intertie.pki.load import load
 from intertie.ports import Store
 from intertie.store.enrollment.bans import BanList
 from intertie.store.enrollment.ledger import Ledger, StoreLedger
+from intertie.store.etcd.channels import read_tls
 from intertie.store.etcd.client import EtcdClient
 
 SHARD = 80

@@ -5,13 +5,10 @@ or epochs there.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 
 from intertie.pki.bans import Bans
-from intertie.pki.files import read_private
 from intertie.ports import Clock
 from intertie.store.enrollment.following import BanFollower
-from intertie.store.etcd.channels import Tls
 from intertie.store.etcd.port import Membership
 from intertie.store.etcd.registration import Registration, Standing
 from intertie.telemetry.logs import logger
@@ -78,8 +75,3 @@ class ReplicaMembership:
             self._taken()
         else:
             _log.info("etcd session", standing=standing.value)
-
-
-def read_tls(ca: Path, cert: Path, key: Path) -> Tls:
-    """The client's certificate from files."""
-    return Tls(root=ca.read_bytes(), certificate=cert.read_bytes(), key=read_private(key))

@@ -24,6 +24,11 @@ def encode(value: object) -> bytes:
     return _encoder.encode(value)
 
 
+def encode_body(value: object) -> bytes:
+    """The body of a row: what was signed or is pending comes as bytes, and stays as it is."""
+    return value if isinstance(value, bytes) else encode(value)
+
+
 def decoder(of_type: type[T]) -> Callable[[bytes], T]:
     """Make the reader of one type; make it once, it is costly.
 

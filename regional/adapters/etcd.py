@@ -13,7 +13,6 @@ from intertie.pki.bans import Bans
 from intertie.pki.files import read_private, write_private
 from intertie.ports import Clock
 from intertie.store.enrollment.following import BanFollower
-from intertie.store.etcd.channels import Tls
 from intertie.store.etcd.port import Membership
 from intertie.store.etcd.registration import Registration, Standing
 from intertie.telemetry.logs import logger
@@ -86,11 +85,6 @@ class Session:
             self._taken()
         else:
             _log.info("etcd session", standing=standing.value)
-
-
-def read_tls(ca: Path, cert: Path, key: Path) -> Tls:
-    """The client's certificate from files."""
-    return Tls(root=ca.read_bytes(), certificate=cert.read_bytes(), key=read_private(key))
 
 
 def remember_incarnation(directory: Path, incarnation: str) -> tuple[str, ...]:

@@ -10,11 +10,14 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
 import grpc
 import grpc.aio
 from google.protobuf.message import Message
+
+from intertie.pki.files import read_private
 
 Req = TypeVar("Req", bound=Message)
 Resp = TypeVar("Resp", bound=Message)
@@ -261,3 +264,8 @@ def _options(limits: Limits, tls: Tls | None) -> list[tuple[str, str | int]]:
     if tls is not None and tls.server_name is not None:
         options.append(("grpc.ssl_target_name_override", tls.server_name))
     return options
+
+
+def read_tls(ca: Path, cert: Path, key: Path) -> Tls:
+    """The client's certificate from files."""
+    return Tls(root=ca.read_bytes(), certificate=cert.read_bytes(), key=read_private(key))

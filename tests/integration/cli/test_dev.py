@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from federation.adapters.membership import read_tls
 from intertie.cli.app import app
 from intertie.cli.dev import configs
 from intertie.cli.dev.cluster import Cluster, keeper_pids
 from intertie.cli.dev.layout import describe
 from intertie.errors import Exit
+from intertie.store.etcd.channels import read_tls
 from intertie.store.etcd.client import EtcdClient
 from intertie.store.etcd.port import Write
 

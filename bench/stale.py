@@ -1,4 +1,4 @@
-"""How long tasks wait if routers see old summaries: `python bench/federation.py [-o json]`.
+"""How long tasks wait if routers see old summaries: `python -m bench.stale [-o json]`.
 
 A study in virtual time: 16 regions of 16 slots, one-slot jobs of mean length 1 (exponential, in
 reality `SERVICE_S`), Poisson arrivals at load 0.9 to four routers, each of which sees summaries
@@ -254,5 +254,5 @@ def measure(to: Report) -> None:
 
 
 if __name__ == "__main__":
-    measure(report("federation", __doc__ or ""))
+    measure(report("stale", __doc__ or ""))
     sys.exit(0)
